@@ -80,7 +80,7 @@ if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
 
 CountOutsideWorkspace = Callable[[str, Sequence[TraceRecord]], JudgedOutsideWorkspace]
-"""A function that counts a judge's verdicts on traces outside those given."""
+"""Counts the verdicts of the named judge on traces outside the given ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,19 +89,19 @@ class ComparisonOptions:
 
     Attributes:
         annotators: The people to compare; None for all.
-        judge: The full name of a judge to measure.
-        other_judge: The full name of a judge to compare it with.
-        against: The reference of the judge: ``gold`` or a name.
-        gold: The part of the gold labels that is used.
-        which: The pass that counts: ``first`` or ``last``.
+        judge: The full name of a judge to compare with the reference.
+        other_judge: The full name of a second judge, to compare with the first.
+        against: The reference: ``gold``, or the name of an annotator.
+        gold: The gold labels to use as the reference.
+        which: The pass to use: ``first`` or ``last``.
         rounds: The number of resamples for intervals.
         seed: The seed of the resamples.
-        places: Also compare where people and judges put labels.
+        places: Also compare the positions of labels in the traces.
         traces: The traces that may be seen; None for all.
-        blind: The figures are shown to a person who labels blind.
-        may_see_judges: Says of a trace whether this person may see judges' verdicts on it.
+        blind: True if the viewer labels blind.
+        may_see_judges: Checks whether the viewer may see judges' verdicts on a trace, by its id.
         count_outside_workspace: Counts the judge's verdicts on traces outside the workspace.
-        thresholds: Whether to fit thresholds of the judge's confidence on calibration traces.
+        thresholds: Fit thresholds of the judge's confidence on the calibration traces.
     """
 
     annotators: Sequence[str] | None = None
@@ -124,7 +124,7 @@ class ComparisonOptions:
 def compute_agreement(
     workspace: Workspace, taxonomy: Taxonomy, comparison: ComparisonOptions
 ) -> Agreement:
-    """Compute the figures of ``agree``: on people, and if requested on spans and judges.
+    """Compute the agreement of people, and on request that of spans and judges.
 
     Args:
         workspace: The workspace.
@@ -144,7 +144,7 @@ def compute_agreement(
         passes=passes,
     )
 
-    # Before the figures, so that a wrong name fails at once.
+    # A wrong name fails before the slow computation of figures.
     judged = judge_input(workspace, taxonomy, comparison)
     other_judged = judge_input(
         workspace, taxonomy, replace(comparison, judge=comparison.other_judge)
@@ -162,7 +162,7 @@ def compute_agreement(
         return report
     judge = judge_report(judged, resampling)
     if comparison.blind:
-        # Prevalence reveals verdicts on traces that a blind annotator has yet to label.
+        # Prevalence would reveal verdicts on traces that the viewer has yet to label.
         judge = judge.without_prevalence()
     return replace(
         report,
@@ -174,7 +174,7 @@ def compute_agreement(
 def judge_input(
     workspace: Workspace, taxonomy: Taxonomy, comparison: ComparisonOptions
 ) -> JudgeInput | None:
-    """Read the verdicts of a judge and of its reference; return None if no judge is requested.
+    """Read the verdicts of a judge and of its reference; None without a judge.
 
     Args:
         workspace: The workspace.
@@ -186,7 +186,7 @@ def judge_input(
     """
     if comparison.judge is None:
         return None
-    # Only a comparison of places needs the order of a trace's spans.
+    # The order of spans matters only for positions.
     order_of = SpanOrders(workspace) if comparison.places else no_orders
     against: GoldReference | str = comparison.against
     if comparison.against == "gold":
@@ -205,13 +205,13 @@ def judge_input(
         traces=comparison.traces,
     )
     if comparison.count_outside_workspace is not None:
-        # Shards hold the judge's verdicts on further traces; those in the workspace are known.
+        # The verdicts outside the workspace are in shards.
         judged_traces = {trace for trace, _ in judged.verdicts}
         records = [record for record in workspace.traces() if record.trace_id in judged_traces]
         judged = replace(
             judged, outside_workspace=comparison.count_outside_workspace(judged.judge, records)
         )
-    # On traces that the viewer has yet to label, the judge's verdicts may be hidden.
+    # The judge's verdicts on traces that are not labelled yet may be hidden from the viewer.
     visible_unlabelled = filter(comparison.may_see_judges, judged.unlabelled)
     return replace(judged, unlabelled=frozenset(visible_unlabelled))
 
@@ -219,10 +219,7 @@ def judge_input(
 def _with_thresholds(
     workspace: Workspace, judged_input: JudgeInput
 ) -> tuple[JudgeInput, Thresholds]:
-    """Fit thresholds on the calibration traces, and store them in the workspace.
-
-    Returns:
-        The judge's verdicts on all other traces, with these thresholds applied; the thresholds.
+    """Fit thresholds on the calibration traces, store them, and apply them to the other traces.
 
     Raises:
         click.ClickException: No calibration trace has a verdict of people.
@@ -253,10 +250,7 @@ def _span_agreement(
     study: StudyInput,
     passes: Sequence[Pass],
 ) -> SpanAgreement:
-    """Compute how well annotators agree on the places of labels in a trace.
-
-    Trace files are not read if all compared labels were imported without them.
-    """
+    """Compute the agreement on the positions of labels in the traces."""
     span_input = _input_without_traces(workspace, study)
     if span_input is None:
         orders = SpanOrders(workspace)
@@ -274,15 +268,14 @@ def _span_agreement(
 
 
 def _input_without_traces(workspace: Workspace, study: StudyInput) -> SpanInput | None:
-    """Return an input that counts shared traces as not at hand, if none of them was ever opened.
+    """Return an input without spans if no trace of several annotators was ever opened.
 
-    A shared trace is one that several annotators finished. A trace whose labels were imported
-    without its file was never opened. Return None if any shared trace was.
+    Labels can be imported without the files of their traces. Return None if a trace was opened.
     """
     finished_traces = [study.finished.get(name, frozenset()) for name in study.annotators]
     finish_counts = Counter(trace for traces in finished_traces for trace in traces)
     shared_traces = {trace for trace, count in finish_counts.items() if count > 1}
-    # A trace that was opened has a number of spans, and the path of its file.
+    # Opening a trace records its number of spans and its path.
     for column in ("spans", "path"):
         rows = workspace.read_columns("traces", ("id",), list, not_null=column)
         if not shared_traces.isdisjoint(trace for (trace,) in rows):
@@ -309,7 +302,7 @@ def judge_names(workspace: Workspace) -> list[str]:
 
 
 def judges_beginning(judges: Sequence[str], text: str) -> list[str]:
-    """Return the judge with this name, or those whose names begin with it.
+    """Return the judge of this exact name, or all judges with this beginning of a name.
 
     Args:
         judges: The full names of the judges.
@@ -321,13 +314,13 @@ def judges_beginning(judges: Sequence[str], text: str) -> list[str]:
 
 
 def find_judge(workspace: Workspace, text: str) -> str:
-    """Return the name of the judge with this name, or of the only judge whose name begins with it.
+    """Find a judge by its name or a unique beginning of it.
 
     The prefix ``judge:`` may be left out.
 
     Args:
         workspace: The workspace.
-        text: The name, or the beginning of one.
+        text: The name, or its beginning.
 
     Raises:
         click.ClickException: No judge or several judges match.
@@ -345,7 +338,7 @@ def find_judge(workspace: Workspace, text: str) -> str:
 
 
 _SHARDS: Final = "mast_tui.scale.figures"
-"""The module of ``--shards``, which the core imports only by name."""
+"""The module of ``--shards``. The core may import it only by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -433,8 +426,8 @@ class AgreeRequest:
 
     @property
     def files(self) -> ReportFiles:
-        """The files to write: the report in each language, and the records of ``--output``."""
-        # ``-`` prints Markdown on stdout.
+        """The files to write."""
+        # ``-`` prints Markdown on stdout instead of writing a file.
         markdown = None if self.markdown in (None, "-") else Path(self.markdown)
         files = ReportFiles.named(
             csv=self.csv_file, markdown=markdown, latex=self.latex_file, html=self.html_file
@@ -590,7 +583,7 @@ def agree_command(request: AgreeRequest) -> None:
                 say(note.text)
     document = {**report.document, **visibility}
     if not figures.compares_annotators:
-        # Without two annotators, their tables would have no figures.
+        # The tables of agreement need two annotators.
         judge_sections = tuple(section for section in report.sections if section.id == "judge")
         report = replace(report, sections=judge_sections, facts=())
     output = ReportOutput(request.files, request.stdout)
@@ -598,7 +591,7 @@ def agree_command(request: AgreeRequest) -> None:
 
 
 def _say_thresholds(figures: Agreement) -> None:
-    """Report the thresholds of a judge on stderr, and where they come from."""
+    """Report a judge's fitted thresholds on stderr."""
     thresholds = None if figures.judge is None else figures.judge.thresholds
     if thresholds is None:
         return
@@ -617,7 +610,7 @@ def _say_thresholds(figures: Agreement) -> None:
 def _requested_comparison(
     request: AgreeRequest, workspace: Workspace, viewer: Viewer
 ) -> ComparisonOptions:
-    """Return the comparison that the command line requests, within what the viewer may see.
+    """Return the requested comparison, limited to the traces that the viewer may see.
 
     Raises:
         click.ClickException: A judge is not in the workspace, or hidden from the viewer.
@@ -632,7 +625,7 @@ def _requested_comparison(
         raise click.UsageError(f"--judge names {judge_names[0]!r} twice")
     count_outside_workspace = None
     if request.shards is not None:
-        # Only this option needs the code for shards, which this module must not import.
+        # The core may import the code for shards only by name.
         count_outside_workspace = partial(
             import_module(_SHARDS).judged_outside_workspace, request.shards
         )
@@ -657,12 +650,12 @@ def _requested_comparison(
 def time_document(
     workspace: Workspace, taxonomy: Taxonomy, comparison: ComparisonOptions
 ) -> dict[str, Any]:
-    """Return the document of ``agree --time``: the minutes with and without suggestions.
+    """Return the document of ``agree --time``: minutes with and without suggestions.
 
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy of the labels.
-        comparison: The people whose passes count, and their traces.
+        comparison: The annotators and traces to count.
 
     Raises:
         click.ClickException: No one has finished a trace in a study that shows suggestions.
@@ -695,7 +688,10 @@ def time_document(
 
 
 def _suggested_modes(workspace: Workspace, taxonomy: str) -> dict[str, frozenset[str]]:
-    """Return the modes that judges suggest, by the id of each judged trace."""
+    """Return the modes that judges suggest, by trace id.
+
+    A judged trace without suggestions has an empty set.
+    """
     modes_by_trace: dict[str, set[str]] = {
         judgement.trace_id: set() for judgement in workspace.judgements(taxonomy=taxonomy)
     }
@@ -706,7 +702,7 @@ def _suggested_modes(workspace: Workspace, taxonomy: str) -> dict[str, frozenset
 
 
 def _show_time(document: dict[str, Any], viewer: Viewer, request: AgreeRequest) -> None:
-    """Print a time study, and record what it shows to the annotator."""
+    """Print a time study, and record that the viewer has seen it."""
     viewer.reveal(judges=True)
     if request.as_json:
         print_json(document | visibility_json(viewer, viewer.hidden))
@@ -716,7 +712,7 @@ def _show_time(document: dict[str, Any], viewer: Viewer, request: AgreeRequest) 
 
 
 def print_time(document: Mapping[str, Any]) -> None:
-    """Print the minutes with and without suggestions, and how suggestions move verdicts.
+    """Print the minutes with and without suggestions, and the effect of suggestions on verdicts.
 
     Args:
         document: The document of ``agree --time``.
@@ -726,7 +722,7 @@ def print_time(document: Mapping[str, Any]) -> None:
         {"name": "suggestions hidden", **document["withheld"]},
     )
     print_table(_TIME_COLUMNS, conditions)
-    # Only annotators with passes in both conditions are listed, since only they can be compared.
+    # The document lists only annotators with passes in both conditions.
     if not document["annotators"]:
         print_line(
             "No annotator has finished traces both with and without suggestions, so the effect of "
@@ -735,7 +731,7 @@ def print_time(document: Mapping[str, Any]) -> None:
         return
     minutes = figure_text(document["minutes_difference"])
     print_line(f"Minutes per trace, shown minus hidden, within annotators: {minutes}")
-    # Anchoring: annotators follow suggestions, so that suggested modes are present more often.
+    # The effect is anchoring: annotators mark suggested modes as present more often.
     print_line("Share of present verdicts, shown minus hidden, within annotators:")
     rows = [
         document["anchoring"] | {"code": "all modes"},
@@ -745,7 +741,7 @@ def print_time(document: Mapping[str, Any]) -> None:
 
 
 def figure_text(figure: Mapping[str, Any]) -> str:
-    """Return a figure of a JSON document with its interval as text; a dash if it is undefined."""
+    """Return a figure with its interval as text; a dash if it is undefined."""
     if figure["value"] is None:
         return "—"
     if figure.get("ci") is None:
@@ -755,10 +751,10 @@ def figure_text(figure: Mapping[str, Any]) -> str:
 
 
 def figure_column(key: str, title: str) -> TableColumn[Mapping[str, Any]]:
-    """Return the column of a figure with its interval, in rows of a JSON document.
+    """Return a table column for a figure with its interval.
 
     Args:
-        key: The key of the figure.
+        key: The key of the figure in a row.
         title: The heading.
     """
     return TableColumn(title, lambda row: figure_text(row[key]), right=True)
@@ -780,7 +776,7 @@ _BIAS_COLUMNS: Final = (
 
 
 def split_names(text: str | None) -> list[str] | None:
-    """Return the names in ``A,B,…``; None if the option is not given.
+    """Split the names in ``A,B,…``; None for None.
 
     Raises:
         click.UsageError: There is no name, or a name twice.
@@ -824,15 +820,15 @@ def _verdict_column(name: str) -> TableColumn[Mapping[str, Any]]:
 def traces_document(
     workspace: Workspace, taxonomy: Taxonomy, comparison: ComparisonOptions, text: str
 ) -> dict[str, Any]:
-    """Return the verdicts on a mode in the traces that its figures count, disagreements first.
+    """Return the verdicts on one mode by trace, disagreements first.
 
-    With a judge, these are the traces on which it is compared with its reference, its errors first.
+    With a judge, compare it with its reference. Without one, compare the people.
 
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy of the mode.
-        comparison: The people and judges to compare, and the traces.
-        text: The mode's code, slug or name.
+        comparison: The people, the judge and the traces.
+        text: The code, slug or name of the mode.
 
     Raises:
         click.ClickException: The taxonomy has no such mode.
@@ -868,7 +864,6 @@ def traces_document(
 
 
 def _source_trace_json(trace: SourceTrace) -> dict[str, Any]:
-    """Return a source trace of a mode's figures with the verdicts of each annotator."""
     return {
         "trace": trace.trace_id,
         "disagreement": trace.disagreement,
@@ -880,7 +875,6 @@ def _source_trace_json(trace: SourceTrace) -> dict[str, Any]:
 
 
 def _trace_count_text(document: Mapping[str, Any]) -> str:
-    """Return the number of traces as text, and how many of them have a disagreement."""
     traces = document["traces"]
     if not traces:
         return "no trace has verdicts on this mode by two of the compared annotators"
@@ -889,5 +883,5 @@ def _trace_count_text(document: Mapping[str, Any]) -> str:
 
 
 def _verdict_text(verdicts: Mapping[str, str | None], name: str) -> str:
-    """Return an annotator's verdict as text; a dash if they have not finished the trace."""
+    """Return an annotator's verdict as text; a dash if the trace is not finished."""
     return (verdicts[name] or "open") if name in verdicts else "—"

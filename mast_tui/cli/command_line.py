@@ -1,4 +1,4 @@
-"""A fast parser for the command line, used before any slow import."""
+"""A fast parser of the command line without slow imports."""
 
 from __future__ import annotations
 
@@ -9,11 +9,7 @@ from typing import Any, Final, NamedTuple
 
 
 class Command(NamedTuple):
-    """A command: its module in the package ``mast_tui``, and its line on the help page.
-
-    The side products (``agents``, ``exam``, ``scale``, ``team``, ``web``) are imported only by
-    these names.
-    """
+    """A command: its module in the package ``mast_tui``, and its help text."""
 
     module: str
     help: str
@@ -89,17 +85,17 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
         ),
     }
 )
-"""Every command, in the order of the help page, which imports none of them."""
+"""All commands by name, in the order of the help page."""
 
 _WITH_VALUE: Final = ("--workspace", "--annotator", "--taxonomy")
 _FLAGS: Final = ("--blind", "--assisted")
 
 
 class CommandLine(NamedTuple):
-    """A command line, split; ``command`` is None if it opens the app.
+    """A command line, split into its parts.
 
-    ``options`` are the common options before the command or the first path, as written;
-    ``arguments`` are all that follow.
+    ``command`` is None for the app. ``options`` are the common options before the command or the
+    first path. ``arguments`` are all words after it.
     """
 
     command: str | None
@@ -108,10 +104,7 @@ class CommandLine(NamedTuple):
 
 
 class CommonOptions(NamedTuple):
-    """The values of the options that the app and all commands share.
-
-    An option that a command does not accept has its default.
-    """
+    """The values of the options that the app and all commands share."""
 
     workspace: str | None = None
     annotator: str | None = None
@@ -121,10 +114,10 @@ class CommonOptions(NamedTuple):
 
 
 def split_command(args: Sequence[str]) -> CommandLine:
-    """Split a command line at its command; common options may precede it.
+    """Split a command line at its command.
 
-    Only the first word that is not an option can name a command: a path with such a name is written
-    as ``./judge``.
+    Only the first word after the common options can be a command. The path ``./judge`` is no
+    command.
     """
     options, arguments = split_options(args)
     if arguments and arguments[0] in COMMANDS:
@@ -133,7 +126,7 @@ def split_command(args: Sequence[str]) -> CommandLine:
 
 
 def split_options(args: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Split arguments into the common options at their start, as written, and the rest."""
+    """Split arguments into the common options at their start and the rest."""
     position = 0
     while position < len(args):
         if args[position] in _WITH_VALUE:
@@ -147,10 +140,9 @@ def split_options(args: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]
 
 
 def quick_app_arguments(args: Sequence[str]) -> tuple[tuple[str, ...], CommonOptions] | None:
-    """Return the app's paths and options; None if the line needs the full parser.
+    """Parse the paths and options of the app quickly; None if only the full parser can.
 
-    This is the fast way to the first frame. The full parser handles help, unknown options, missing
-    values and repeated options, and their error messages.
+    The full parser handles help and all errors.
     """
     paths: list[str] = []
     values: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""``mast-tui compare``: align two runs of one task, and find where they diverge."""
+"""``mast-tui compare``: align two runs of one task."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace
 
 CONTEXT_STEPS: Final = 4
-"""The number of steps shown before and after the divergence."""
+"""The number of steps to show before and after the divergence."""
 
 _CELL_WIDTH: Final = 60
 _SIGNS: Final = {
@@ -76,13 +76,13 @@ def compare_command(request: CompareRequest) -> None:
 
 
 def _read_trace(name: str) -> Trace:
-    """Return the trace of a path, URL or ``FILE#N``, read to its end.
+    """Read the whole trace of a path, URL or ``FILE#N``.
 
     Raises:
-        click.ClickException: There is no such file, it has no trace, or it has several.
+        click.ClickException: The file is missing, has no trace, or has several.
     """
     address, separator, number = name.rpartition("#")
-    # The number is split off only here if it follows a URL; ``file_or_record`` does it for files.
+    # ``file_or_record`` handles the number after a file name, but not after a URL.
     record = int(number) if is_url(name) and separator and number.isdecimal() else None
     if record is not None:
         path = trace_path(address)
@@ -109,12 +109,12 @@ def _read_trace(name: str) -> Trace:
 
 
 def _steps_to_print(alignment: RunAlignment, everything: bool) -> range:
-    """Return the steps to print: all, or those around the fork or the first difference."""
+    """Return the steps to print: all, or those around the divergence."""
     if everything:
         return range(len(alignment.pairs))
     middle = alignment.fork
     if middle is None:
-        middle = alignment.first_difference or 0  # alike runs are printed from their start
+        middle = alignment.first_difference or 0  # identical runs are printed from their start
     return range(
         max(0, middle - CONTEXT_STEPS), min(len(alignment.pairs), middle + CONTEXT_STEPS + 1)
     )
@@ -126,7 +126,6 @@ def _step_sign(alignment: RunAlignment, step: int) -> str:
 
 
 def _step_cell(trace: Trace, index: int | None) -> str:
-    """Return a step as a cell: its number, kind and the beginning of its text."""
     if index is None:
         return ""
     span = trace.span(index)
@@ -138,10 +137,10 @@ def _step_cell(trace: Trace, index: int | None) -> str:
 def _alignment_json(
     trace_a: Trace, trace_b: Trace, alignment: RunAlignment, hide_outcomes: bool
 ) -> dict[str, object]:
-    """Return the JSON document of the comparison of two runs.
+    """Return the JSON document of a comparison of two runs.
 
-    A place is a row of the alignment: a pair of matching steps, or a step of one run. ``alike``
-    counts the actions before the fork, and from it on, and those that are the same in both runs.
+    A place is a row of the alignment: a pair of steps, or a step of one run. ``alike`` counts all
+    actions and the equal ones, before the fork and from it on.
     """
 
     def step_json(step: int | None) -> object:
@@ -174,7 +173,6 @@ def _alignment_json(
 
 
 def _trace_json(trace: Trace, hide_outcomes: bool) -> dict[str, object]:
-    """Return a compared trace for JSON."""
     return {
         "id": trace.identity.trace_id,
         "path": str(trace.path),

@@ -1,4 +1,4 @@
-"""``mast-tui config``: print every setting with its value, and problems in the file."""
+"""``mast-tui config``: print all settings, and report problems of the file."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def config_command(request: ConfigRequest) -> None:
 
 
 def settings_in_use() -> tuple[Configuration, Sequence[KeySetting]]:
-    """Read the configuration, check its keys and themes, and return it with the keys in use."""
-    # This imports Textual, for its keys and themes; other commands do without.
+    """Read and check the configuration, and return it with the keys of all actions."""
+    # This imports Textual, so it is slow.
     from mast_tui.ui.actions.registry import checked, key_settings
 
     configuration = checked(read_configuration())
@@ -73,7 +73,6 @@ def _setting_value(configuration: Configuration, path: DottedKey) -> Any:
 def _configuration_json(
     configuration: Configuration, keys: Sequence[KeySetting]
 ) -> dict[str, object]:
-    """Return the configuration for JSON."""
     judge = configuration.judge._asdict()
     redact = configuration.judge.redact
     prices = {
@@ -108,7 +107,7 @@ def _configuration_lines(configuration: Configuration, keys: Sequence[KeySetting
     yield f"# {configuration.path}{missing_text}"
     current_table = ""
     for field in setting_fields():
-        # A setting is in one table or in none.
+        # A setting is in one table or in none, so there is at most one table name.
         (*tables, name) = field.dotted_key
         table = "".join(tables)
         if table != current_table:
@@ -132,7 +131,7 @@ def _key_line(setting: KeySetting) -> str:
 
 
 def _price_lines(configuration: Configuration, explanation: str) -> Iterator[str]:
-    """Yield a comment and a table for the price of each model; without prices, an example."""
+    """Yield the price of each model as a TOML table; an example if there is none."""
     yield f"\n# {explanation}"
     for model, price in configuration.judge.prices.items():
         heading, *_example_prices = prices_to_write(model).split("\n")
@@ -143,7 +142,10 @@ def _price_lines(configuration: Configuration, explanation: str) -> Iterator[str
 
 
 def _toml_text(value: object) -> str:
-    """Return a value as TOML text, which differs from JSON only in tables."""
+    """Return a value as TOML.
+
+    Except for tables, TOML and JSON write these values alike.
+    """
     if isinstance(value, Mapping):
         entries = (f"{json.dumps(name)} = {_toml_text(item)}" for name, item in value.items())
         return f"{{ {', '.join(entries)} }}"

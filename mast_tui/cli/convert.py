@@ -1,4 +1,4 @@
-"""``mast-tui convert``: write traces of any known format in one format."""
+"""``mast-tui convert``: write traces in one format."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from mast_tui.workspace.paths import find_workspace
 from mast_tui.workspace.registers.pseudonyms import mask_key
 
 AGENTDEBUGX_OPENING: Final = b'{"framework":"mast-tui convert",'
-"""The first bytes of a file in AgentDebugX format that this command has written."""
+"""The first bytes of an AgentDebugX file by this command."""
 
 _KINDS: Final = {
     SpanKind.TOOL_CALL: "tool.call",
@@ -43,7 +43,10 @@ _MAX_ERROR_LENGTH: Final = 500
 
 
 def agentdebugx_line(trace: Trace) -> bytes:
-    """Return a trace with a complete index as one line of JSON, with its line feed."""
+    """Return a trace as one line of JSON.
+
+    The trace must be read to its end.
+    """
     trace_id = trace.identity.trace_id
     events = [
         _agentdebugx_event(trace_id, trace.span(index), trace.text(index))
@@ -60,7 +63,6 @@ def agentdebugx_line(trace: Trace) -> bytes:
 
 
 def _agentdebugx_event(trace_id: str, span: Span, text: str) -> dict[str, object]:
-    """Return a span as an event of AgentDebugX."""
     event: dict[str, object] = {
         "event_id": span.key,
         "trace_id": trace_id,
@@ -144,10 +146,11 @@ def convert_command(request: ConvertRequest) -> int:
 
 @dataclass(slots=True)
 class _Conversion:
-    """The conversion of traces, which are counted as they are written.
+    """The conversion of traces, with its counts so far.
 
     Attributes:
-        convert: Returns a trace as a line; None if the format needs steps and the trace has none.
+        convert: Returns a trace as a line; None for a trace without the steps that the format
+            needs.
         pool: The processes that read the traces.
         traces: The number of converted traces.
         failed: The number of files that could not be read.
@@ -159,7 +162,7 @@ class _Conversion:
     failed: int = 0
 
     def lines(self, request: ConvertRequest) -> Iterator[bytes]:
-        """Yield the converted traces; report on stderr what cannot be converted.
+        """Yield the converted traces, and report on stderr what cannot be converted.
 
         Raises:
             click.ClickException: There are no traces.
@@ -187,7 +190,7 @@ class _Conversion:
 
 
 def _mask_key(common: CommonOptions) -> bytes:
-    """Return the key of the workspace's masks, or a new one if there is no workspace."""
+    """Return the key for masks of the workspace; a random one without a workspace."""
     workspace = existing_workspace(common)
     return token_bytes() if workspace is None else mask_key(workspace)
 
@@ -195,7 +198,7 @@ def _mask_key(common: CommonOptions) -> bytes:
 def _converted_line(
     text_format: str, hide_outcomes: bool, masks: Masks | None, trace: Trace
 ) -> bytes | None:
-    """Return a trace as a line; None if the format needs steps and the trace has none."""
+    """Return a trace as a line; None for a trace without the steps that the format needs."""
     read_fully(trace)
     if masks is not None:
         trace = trace.with_masks(masks)
@@ -211,19 +214,18 @@ def _is_converted(head: bytes) -> bool:
 
 
 def _reasons_to_keep(paths: tuple[Path, ...], force: bool) -> Callable[[Path], str | None]:
-    """Return a function that returns why a file must not be replaced; None if it may be.
+    """Return a function that gives the reason to keep a file; None if it may be replaced.
 
-    The workspace, traces to convert and other known traces must not be replaced. An earlier output
-    of this command may be replaced, even if the workspace knows it as a trace.
+    An earlier output of this command may be replaced, even if the workspace knows it as a trace.
     """
 
     def reason(target: Path) -> str | None:
-        """Return why the target must not be replaced; None if it may."""
+        """Return the reason to keep the target; None if it may be replaced."""
         if target.is_file():
             with target.open("rb") as file:
                 if _is_converted(file.read(len(ATIF_OPENING))):
                     return None
-        # Without --force nothing is replaced, so the traces of the workspace need not be read.
+        # Without ``--force`` no existing file is replaced, so the workspace's traces do not matter.
         own_reason = reason_to_keep(paths, "convert", target)
         if own_reason or not force or not find_workspace(None).is_file():
             return own_reason

@@ -1,4 +1,4 @@
-"""The command line of the app, the running of commands with their errors, and shell completion."""
+"""The dispatch of commands, the report of their errors, and shell completion."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mast_tui.traces.io.url_secrets import ADDRESSES
 
 
 class _AppCommand(click.Command):
-    """The default command, whose help page lists the others."""
+    """The app as the default command, with a help page that lists all commands."""
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write_usage(ctx.command_path, "[OPTIONS] [PATH …]")
@@ -68,10 +68,9 @@ def load_command(name: str) -> click.Command:
 
 
 def run(command_line: CommandLine) -> int:
-    """Run the command and return the exit code.
+    """Run a command and return the exit code.
 
-    An error in the data or the request is one line on stderr and exit code 1; wrong usage is shown
-    with a hint at ``--help`` and exit code 2.
+    Errors are printed on stderr.
     """
     typed_name = command_line.command
     name = "mast-tui" if typed_name is None else f"mast-tui {typed_name}"
@@ -90,7 +89,7 @@ def run(command_line: CommandLine) -> int:
     except (click.Abort, KeyboardInterrupt):
         return complain(name, "interrupted; saved work remains", INTERRUPTED)
     except BrokenPipeError:
-        # The reader of stdout is gone (a closed pager), so that no message is needed.
+        # The reader of stdout has closed it, as a pager does, and needs no message.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return WRONG
     except MastError as error:
@@ -101,7 +100,7 @@ def run(command_line: CommandLine) -> int:
 
 
 class _WholeCommandLine(click.Group):
-    """The command line as one group, of which only the command that was typed is imported."""
+    """The command line as a group that imports only the typed command."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         return load_command(cmd_name) if cmd_name in COMMANDS else None
@@ -121,9 +120,8 @@ def complete(instruction: str) -> int:
     """Answer a shell's request for completion, and return the exit code.
 
     Args:
-        instruction: The request in click's terms: ``bash_source`` for the script that installs
-            completion, ``bash_complete`` for the possible next words; ``zsh`` and ``fish``
-            likewise.
+        instruction: Click's name of the request: a shell's name with ``_source`` for the script
+            that installs completion, or ``_complete`` for the next words.
     """
     app_options = [param for param in app_command.params if isinstance(param, click.Option)]
     line = _WholeCommandLine("mast-tui", params=app_options)

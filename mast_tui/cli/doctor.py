@@ -1,4 +1,4 @@
-"""``mast-tui doctor``: check this machine, and say how to fix what does not work."""
+"""``mast-tui doctor``: check this machine, and suggest repairs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from mast_tui.workspace import Workspace, find_workspace, is_url, why_not_truste
 from mast_tui.workspace.sqlite_file import is_on_network
 
 MIN_SIZE: Final = (60, 15)
-"""The columns and rows on which every screen still shows its main content."""
+"""The smallest columns and rows for the main content of every screen."""
 
 COMFORTABLE_SIZE: Final = (80, 24)
 
@@ -54,7 +54,7 @@ class CheckState(StrEnum):
 
     WORKS = "works"
     NOTE = "note"
-    """It works, with a limitation."""
+    """The thing works, with a limitation."""
     WRONG = "wrong"
 
 
@@ -62,7 +62,10 @@ _SIGNS: Final = {CheckState.WORKS: "✓", CheckState.NOTE: "·", CheckState.WRON
 
 
 class Check(NamedTuple):
-    """The result of checking one thing; ``hint`` says what to do, if anything."""
+    """The result of one check.
+
+    ``hint`` is a suggested repair, empty if there is none.
+    """
 
     name: str
     state: CheckState
@@ -121,7 +124,7 @@ def doctor_command(request: DoctorRequest) -> int:
 
 
 def _all_checks(workspace: str | None, offline: bool) -> Iterator[Callable[[], Check]]:
-    """Yield every check in the order of the output, as a function without arguments."""
+    """Yield all checks in the order of the output."""
     yield _check_terminal
     yield _check_encoding
     yield _check_colours
@@ -175,7 +178,7 @@ def _check_encoding() -> Check:
 
 
 def _check_colours() -> Check:
-    """Check which colours the terminal can show."""
+    """Check the number of colours of the terminal."""
     if os.environ.get("NO_COLOR"):
         return Check("colours", CheckState.NOTE, "off, as NO_COLOR is set; symbols show the same")
     system = Console().color_system
@@ -192,7 +195,7 @@ def _check_colours() -> Check:
 
 
 def _check_copying() -> Check:
-    """Check in which way text is copied."""
+    """Check for programs that copy text."""
     commands = tools(os.environ)
     if commands:
         programs = [program for program, *_arguments in commands]
@@ -290,7 +293,7 @@ def _check_workspace(location: str | None) -> Check:
 
 
 def _workspace_summary(workspace: Workspace) -> str:
-    """Check the content of a workspace, close it, and return its numbers of traces and events."""
+    """Check a workspace, close it, and return a summary of its content."""
     with closing(workspace):
         workspace.check()
         events = workspace.event_count()

@@ -1,4 +1,4 @@
-"""``mast-tui experiment``: arms over the same tasks with several runs of each."""
+"""``mast-tui experiment``: compare arms over several runs of the same tasks."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ class ExperimentRequest:
 
     @property
     def arm_paths(self) -> dict[str, tuple[Path, ...]]:
-        """The paths of the runs by the name of the arm.
+        """The paths of the runs by the name of their arm.
 
         Raises:
             click.UsageError: An ``--arm`` is not NAME=PATH.
@@ -237,7 +237,7 @@ def _experiment_of_request(
     arm_paths: dict[str, tuple[Path, ...]],
     visible: frozenset[str] | None,
 ) -> Experiment:
-    """Read the runs of a workspace as an experiment."""
+    """Build the experiment from the labelled runs that the viewer may see."""
     order_of = SpanOrders(workspace)
     inputs = input_from_workspace(
         workspace,
@@ -255,7 +255,7 @@ def _experiment_of_request(
     if not request.as_json:
         report_hidden_outcomes(viewer, hidden_outcomes)
     if request.paths:
-        # One arm of any name collects the runs in these paths.
+        # The arm's name does not matter; only its runs are used.
         runs_in_paths = runs_under(workspace, inputs, {"PATH": request.paths})
         inputs = inputs.only(np.isin(inputs.traces, runs_in_paths.traces))
     if arm_paths:

@@ -87,7 +87,7 @@ class ExportCommandRequest:
 
     @property
     def of_gold(self) -> bool:
-        """True if the format holds gold."""
+        """True for a format of gold labels."""
         return EXPORT_FORMATS[self.file_format].content is FormatContent.GOLD
 
 

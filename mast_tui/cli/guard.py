@@ -1,4 +1,4 @@
-"""``mast-tui guard``: checks on runs that are made from labels, and the hook that runs them."""
+"""``mast-tui guard``: build checks of runs from labels, and run them in a hook."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ from mast_tui.workspace import Workspace
 from mast_tui.workspace.outputs import reason_to_protect
 
 MOST_FALSE_ALARMS: Final = 0.05
-"""The upper bound of the share of false alarms up to which a guard is on."""
+"""The highest upper bound of the share of false alarms for a guard that is on."""
 
 MOST_PHRASES: Final = 5
 """The most phrases of a guard."""
@@ -67,7 +67,7 @@ MOST_PHRASES: Final = 5
 _PHRASE_WORDS: Final = range(3, 7)
 _WORD: Final = re.compile(r"[\w']+")
 _FEWEST_FAILURES: Final = 2
-"""The fewest runs with the failure in which a phrase must have been said."""
+"""The fewest runs with the failure that contain a phrase."""
 
 
 @click.group()
@@ -170,9 +170,9 @@ class LabelledRun:
 
     Attributes:
         walk: The steps of the run.
-        task: The text that identifies its task.
-        verdicts: The verdict on each mode by slug.
-        quotes: The quoted texts of labels by the slug of the mode.
+        task: The text that identifies the task of the run.
+        verdicts: The verdicts by the slug of the mode.
+        quotes: The texts that labels quote, by the slug of the mode.
     """
 
     walk: Walk
@@ -181,12 +181,15 @@ class LabelledRun:
     quotes: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def is_in_first_half(self, seed: int) -> bool:
-        """Check whether guards are chosen on this run; all runs of a task are in one half."""
+        """Check whether the run is in the half for choosing guards.
+
+        All runs of a task are in the same half.
+        """
         digest = blake2b(f"{seed}\n{self.task}".encode("utf-8", "surrogatepass")).digest()
         return digest[0] % 2 == 0
 
     def spoken_words(self) -> str:
-        """Return all that agents say in the run, as words for the search of phrases."""
+        """Return the lower-case words of all agent messages, separated and enclosed by spaces."""
         messages = (step.own_text for step in self.walk.steps if step.is_message)
         return f" {' '.join(_WORD.findall(' '.join(messages).lower()))} "
 
@@ -194,9 +197,9 @@ class LabelledRun:
 def _labelled_runs(
     workspace: Workspace, taxonomy: Taxonomy, label_source: str, viewer: Viewer
 ) -> tuple[list[LabelledRun], int]:
-    """Return the labelled runs that the viewer may see, and the number of runs without a file.
+    """Return the labelled runs that the viewer may see, and the number of missing files.
 
-    The visible runs are recorded as shown to the viewer.
+    The viewer's history records these runs as seen.
 
     Raises:
         MastError: The source of labels is neither ``gold`` nor an annotator of the workspace.
@@ -227,7 +230,7 @@ def _labelled_runs(
             values = {verdict.mode: verdict.value for verdict in gold.verdicts}
             labels: Iterable[Label | GoldLabel] = gold.labels
         else:
-            # A side is the work of one annotator, so that there is only one.
+            # One annotator has one side in a trace.
             (side, *_) = work.sides
             values = {mode.slug: side.verdict(mode.slug) for mode in taxonomy.modes}
             labels = side.labels.values()
@@ -241,20 +244,20 @@ def _labelled_run(
     values: Mapping[str, VerdictValue | None],
     labels: Iterable[Label | GoldLabel],
 ) -> LabelledRun:
-    """Return a run with its verdicts, None for an open mode, and the quotes of its labels."""
+    """Return a run with its verdicts and the quotes of its labels."""
     verdicts = {mode: value for mode, value in values.items() if value is not None}
     quotes: dict[str, list[str]] = {}
     for label in labels:
         quotes.setdefault(label.mode, []).append(label.target.quote or "")
-    # A run without a task is a task of its own.
+    # A trace without a task counts as a task of its own.
     task = "\n".join(trace.meta.task_key or (trace_id,))
     return LabelledRun(walk(trace), task, verdicts, quotes)
 
 
 def _tested_guards(runs: Sequence[LabelledRun], taxonomy: Taxonomy, seed: int) -> Iterator[Guard]:
-    """Yield the guards that are chosen on one half of the runs, tested on the other half.
+    """Choose guards on one half of the runs, and yield them tested on the other half.
 
-    A guard is a rule of the package, or phrases that agents say only in runs with a failure.
+    A guard is a rule of the package, or a set of phrases.
     """
     first_half = [run for run in runs if run.is_in_first_half(seed)]
     second_half = [run for run in runs if not run.is_in_first_half(seed)]
@@ -280,12 +283,12 @@ def _tested_guards(runs: Sequence[LabelledRun], taxonomy: Taxonomy, seed: int) -
 
 
 def _is_chosen(guard: Guard, labelled_runs: Iterable[LabelledRun]) -> bool:
-    """Check whether a guard fires more often in runs with the failure than in those without."""
+    """Check whether the guard fires more often in runs with the failure than in others."""
     rates = rates_of(guard, labelled_runs)
     if not rates.hits:
         return False
-    # ``rates.runs`` counts the runs without the failure. The condition is
-    # hits / failures > false_alarms / runs, without a division by 0.
+    # This is hits / failures > false_alarms / runs without a division by 0. ``rates.runs`` are the
+    # runs without the failure.
     return rates.hits * rates.runs > rates.false_alarms * rates.failures or not rates.runs
 
 
@@ -294,9 +297,9 @@ def rates_of(guard: Guard, runs: Iterable[LabelledRun]) -> TestedRates:
 
     Args:
         guard: The guard.
-        runs: The labelled runs; those without a verdict on the guard's mode are left out.
+        runs: The labelled runs. Runs without a verdict on the guard's mode do not count.
     """
-    # The keys are the verdict on a run, and whether the guard fires in it.
+    # The keys are the verdict, and True if the guard fires.
     counts = Counter(
         (run.verdicts.get(guard.mode), any(True for _ in guard.rule.find(run.walk))) for run in runs
     )
@@ -321,7 +324,7 @@ def _rounded_wilson(count: int, total: int) -> tuple[float, float] | None:
 
 
 def tested_guard(guard: Guard, runs: Iterable[LabelledRun]) -> Guard:
-    """Return a guard with its error rates; it is on if the bound of its false alarms is low enough.
+    """Return a guard with its error rates, on if false alarms are rare enough.
 
     Args:
         guard: The guard.
@@ -334,7 +337,7 @@ def tested_guard(guard: Guard, runs: Iterable[LabelledRun]) -> Guard:
 
 
 def _reason_for_off(rates: TestedRates) -> str:
-    """Return why a guard is off: its false alarms are too many for its runs without the failure."""
+    """Return the text why a guard is off, with the number of runs that would suffice."""
     needed_runs = next(
         n
         for n in itertools.count(rates.runs + 1)
@@ -352,10 +355,9 @@ def _false_alarm_bound(false_alarms: int, runs: int) -> float:
 
 
 def chosen_phrases(runs: Sequence[LabelledRun], mode: str) -> tuple[str, ...]:
-    """Return phrases from labels' quotes that agents say only in runs with the failure.
+    """Choose quoted phrases that agents say only in runs with the failure.
 
-    The phrases are chosen one after the other. Each next one occurs in the most failed runs without
-    an earlier phrase.
+    Each next phrase occurs in the most failed runs that no chosen phrase covers.
 
     Args:
         runs: The labelled runs.
@@ -394,7 +396,6 @@ def chosen_phrases(runs: Sequence[LabelledRun], mode: str) -> tuple[str, ...]:
 
 
 def _phrases_in(quote: str) -> Iterator[str]:
-    """Yield all phrases of three to six words in a quote, in lower case."""
     tokens = _WORD.findall(quote.lower())
     for length in _PHRASE_WORDS:
         for start in range(len(tokens) - length + 1):
@@ -407,10 +408,10 @@ _SETTINGS: Final[Mapping[str, Path]] = {
     "claude-code": Path(".claude/settings.json"),
     "codex": Path(".codex/hooks.json"),
 }
-"""The file of a project in which each coding agent looks for hooks."""
+"""The file of hooks in a project by coding agent."""
 
 _TIMEOUT_SECONDS: Final = 60
-"""The time after which a coding agent ends the hook."""
+"""The time limit of the hook."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -431,7 +432,7 @@ def hook_command(request: GuardHookRequest) -> None:
 
     Other settings in the file stay. If a guard fires, the agent gets its reason and continues.
     """
-    read_rules(request.guards, load_mast(), any_taxonomy=True)  # raises if the file is unusable
+    read_rules(request.guards, load_mast(), any_taxonomy=True)  # raises if unusable
     path = request.output or _SETTINGS[request.agent]
     settings = _read_settings(path)
     program = shutil.which("mast-tui") or str(Path(sys.argv[0]).absolute())
@@ -469,7 +470,7 @@ def _items_of(value: object) -> Sequence[object]:
 
 
 def _read_settings(path: Path) -> dict[str, Any]:
-    """Return the settings in a file; empty if the file is missing.
+    """Read a settings file; empty if it is missing.
 
     Raises:
         MastError: The file is no JSON object.
@@ -489,7 +490,7 @@ def _read_settings(path: Path) -> dict[str, Any]:
 class GuardStopRequest:
     """The options of ``mast-tui guard stop``."""
 
-    # No check by the option itself: its exit code 2 would hold up the agent.
+    # An existence check by click would exit with 2, which keeps the agent from stopping.
     guards: Path = options.option(
         "--guards", required=True, type=click.Path(path_type=Path), help="The file of guards."
     )
@@ -521,7 +522,7 @@ def stop_command(request: GuardStopRequest) -> None:
 
 
 def _stop_event(text: str) -> Mapping[str, Any]:
-    """Return the event of a hook.
+    """Parse the JSON event of a stop hook.
 
     Raises:
         MastError: The text is no JSON object with the path of a transcript.

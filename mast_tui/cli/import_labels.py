@@ -1,4 +1,4 @@
-"""``mast-tui import``: import labels, list the imports, or undo one."""
+"""``mast-tui import``: import labels, list imports, or undo one."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ if TYPE_CHECKING:
     from mast_tui.workspace.registers.imports import ImportRecord
 
 _SHARDS: Final = "mast_tui.scale.importing"
-"""The module that imports shards, which the core imports only by name."""
+"""The module that imports shards. The core may import it only by name."""
 
 _MAX_PROBLEMS: Final = 50
 _VISIBILITY_REFUSAL: Final = "it imports labels and shows none"
 _QUIET_IMPORT: Final = 500
-"""An import of more readings reports that it writes them."""
+"""The largest number of readings that is written without an announcement."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,7 +185,7 @@ def import_command(request: ImportCommandRequest) -> int:
         workspace = open_workspace(request.common)
         return undo_imported(workspace, request.undo, request.common.annotator, request.as_json)
     if request.file_format is None and len(request.files) == 1:
-        shards: Any = import_module(_SHARDS)  # a side product, not loaded before it is needed
+        shards: Any = import_module(_SHARDS)  # a side product, imported only when it is needed
         if shards.are_shards(request.files[0]):
             return _import_shards(shards, request)
     if request.where or request.sample is not None:
@@ -204,7 +204,6 @@ def import_command(request: ImportCommandRequest) -> int:
 
 
 def _import_shards(shards: Any, request: ImportCommandRequest) -> int:
-    """Import traces with a judge's suggestions, by the module ``shards``."""
     common = request.common
     if (common.taxonomy, common.annotator, request.crosswalk) != (None, None, None):
         raise click.UsageError(
@@ -215,13 +214,13 @@ def _import_shards(shards: Any, request: ImportCommandRequest) -> int:
 
 
 def _import_tables(request: ImportCommandRequest, file_format: Format) -> int:
-    """Import files of a format that holds labels of people or judges."""
+    """Import files with labels of people or judges."""
     workspace = open_workspace(request.common, create=True)
     annotator = _checked_annotator(request.common.annotator)
     crosswalk = None if request.crosswalk is None else find_crosswalk(request.crosswalk)
     incoming = _read_incoming(request, file_format, workspace, annotator, crosswalk)
     request_key = _request_key(file_format.name, request.paths, annotator, crosswalk)
-    # A resumed import keeps the new names that the interrupted one has accepted.
+    # An interrupted import has already accepted its new names.
     if not request.allow_new and not continues_import(workspace, request_key):
         incoming = without_unknown(incoming, workspace, accepted_name=annotator)
     files = [str(file) for file in request.paths]
@@ -234,7 +233,7 @@ def _import_tables(request: ImportCommandRequest, file_format: Format) -> int:
         request_key=request_key,
         imported_by=login_person(workspace),
     )
-    # The labelled spans get their indices, which their order in conflicts needs.
+    # Conflicts need the order of labelled spans.
     if applied.written:
         keep_missing_indices(workspace)
     differing_text = (
@@ -257,17 +256,16 @@ def _import_tables(request: ImportCommandRequest, file_format: Format) -> int:
 
 
 def _checked_annotator(name: str | None) -> str | None:
-    """Return the name of ``--annotator`` in its full form; None without the option."""
+    """Return the full name of ``--annotator``; None without the option."""
     if name is None:
         return None
     try:
-        return annotator_of("", name)  # no name in a row, only that of the option
+        return annotator_of("", name)  # only the option has a name, not a row
     except ValueError as error:
         raise click.ClickException(str(error)) from None
 
 
 def _report_applied(applied: Applied, incoming: Incoming) -> None:
-    """Report the problems of an import on stderr, and how to solve them."""
     _report_problems(applied.problems)
     if not applied.written:
         refused_on_writing = len(applied.problems) - len(incoming.problems)
@@ -287,7 +285,7 @@ def _read_incoming(
     annotator: str | None,
     crosswalk: Path | None,
 ) -> Incoming:
-    """Read the files, check their labels' spans, and translate their categories."""
+    """Read the files, check the spans of labels, and translate categories."""
     assert file_format.reads is not None
     taxonomy = load_taxonomy_or_mast(request.common.taxonomy)
     with WorkerPool(request.workers if file_format.uses_workers else None) as pool:
@@ -311,13 +309,12 @@ def _request_key(
     annotator: str | None = None,
     crosswalk: Path | None = None,
 ) -> str:
-    """Return a text that identifies an import: an interrupted import with this text is resumed."""
+    """Return the text that identifies an import when it is resumed."""
     paths = [str(file.absolute()) for file in files]
     return json.dumps([file_format, paths, annotator, crosswalk and str(crosswalk)])
 
 
 def _incoming_counts(incoming: Incoming) -> dict[str, Any]:
-    """Return the taxonomies and annotators of the files, and counts of their content."""
     work = incoming.work
     return {
         "taxonomies": sorted({trace_work.taxonomy for trace_work in work}),
@@ -330,7 +327,7 @@ def _incoming_counts(incoming: Incoming) -> dict[str, Any]:
 
 
 def _import_workspaces(request: ImportCommandRequest) -> int:
-    """Merge exported workspaces (jsonl) into this workspace; return the exit code."""
+    """Merge exported workspaces (jsonl) into this one, and return the exit code."""
     files = request.paths
     contents = {file: read_jsonl(file) for file in files}
     workspace = open_workspace(request.common, create=True)
@@ -414,7 +411,6 @@ def _problems_to_dicts(problems: Iterable[RowProblem]) -> list[dict[str, str]]:
 
 
 def _report_problems(problems: Iterable[RowProblem]) -> None:
-    """Report the problems, in at most ``_MAX_PROBLEMS`` lines."""
     lines = problem_lines(
         (str(problem.file), problem.place, problem.reason) for problem in problems
     )
@@ -425,7 +421,7 @@ def _report_problems(problems: Iterable[RowProblem]) -> None:
 
 
 def _remedies_text(problems: Iterable[RowProblem], *, has_good_rows: bool) -> str:
-    """Return the sentences that say that nothing was written, and how to solve the problems."""
+    """Return sentences that say that nothing was written, and name the remedies."""
     remedies = {problem.remedy for problem in problems}
     sentences = ["nothing was written"]
     if Remedy.FIX_ROW in remedies:
@@ -438,7 +434,6 @@ def _remedies_text(problems: Iterable[RowProblem], *, has_good_rows: bool) -> st
 
 
 def _print_import(document: dict[str, Any], people_texts: Iterable[str], as_json: bool) -> None:
-    """Print an import as JSON, or as text: notes, a summary and each annotator's changes."""
     if as_json:
         print_json(document)
         return
@@ -451,7 +446,7 @@ def _print_import(document: dict[str, Any], people_texts: Iterable[str], as_json
 
 
 def _import_summary(document: Mapping[str, Any]) -> str:
-    """Return a sentence on the new events and one on the content of the files."""
+    """Return a sentence on the new events and a sentence on the content of the files."""
     new_count = document["events"]["new"]
     known_count = document["events"]["known"]
     content_text = (
@@ -472,7 +467,7 @@ def _import_summary(document: Mapping[str, Any]) -> str:
 
 
 def list_imports(workspace: Workspace, as_json: bool) -> int:
-    """Print every import with the number of its events and traces, the earliest first.
+    """List all imports with their counts, the earliest first.
 
     Args:
         workspace: The workspace.
@@ -506,7 +501,6 @@ def _names_column(key: str) -> TableColumn[Mapping[str, Any]]:
 
 
 def _import_json(workspace: Workspace, record: ImportRecord) -> dict[str, Any]:
-    """Return an import with its counts, for ``import --list``."""
     counts = workspace.import_counts(record)
     return {
         "id": record.id,
@@ -532,7 +526,7 @@ def undo_imported(
     Args:
         workspace: The workspace.
         import_id: The id of the import; empty for the newest one.
-        annotator: The person who undoes the import, unless the login names another one.
+        annotator: The person who undoes the import. The name of the login takes precedence.
         as_json: Print one JSON document.
 
     Returns:

@@ -1,4 +1,4 @@
-"""``mast-tui inspect``: show the traces that are recognised in files, and read problems."""
+"""``mast-tui inspect``: show the recognised traces of files, and their problems."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ def inspect_command(request: InspectRequest) -> int:
     hide_outcomes = hides_outcomes(request.common)
     files = []
     with WorkerPool(request.workers) as pool:
-        # Text output without workers reads each span when it prints it, as there may be many.
+        # Without workers, text output reads each span when it prints it, since a trace can have
+        # many.
         documents_have_spans = request.spans and (request.as_json or pool.workers is not None)
         inspect = partial(_inspect_trace, documents_have_spans, hide_outcomes)
         for report, inspected in each_trace(
@@ -76,8 +77,7 @@ class _InspectedTrace(NamedTuple):
 
 
 def _inspect_trace(spans: bool, hide_outcomes: bool, trace: Trace) -> _InspectedTrace:
-    """Read a trace and return its document, with or without its spans."""
-    trace.spans.load_cached()  # the app's index of a big file, if unchanged
+    trace.spans.load_cached()  # uses the index of a big file that the app has stored
     read_fully(trace)
     return _InspectedTrace(_trace_json(trace, spans, hide_outcomes), tuple(trace.problems))
 
@@ -99,7 +99,6 @@ class _File:
 
 
 def _document_of_files(files: list[_File]) -> dict[str, object]:
-    """Return the JSON document: files with traces, skipped files, and failed files."""
     reports = [file.report for file in files]
     return {
         "files": [_file_json(file) for file in files if file.report.format is not None],
@@ -107,7 +106,7 @@ def _document_of_files(files: list[_File]) -> dict[str, object]:
             {
                 "path": str(file.report.path),
                 "reason": file.report.skipped,
-                # A skipped ``outcomes.csv`` has no traces, but it is read and can have problems.
+                # A skipped ``outcomes.csv`` is still read, and can have problems.
                 **({"problems": _problems_json(file)} if file.problems else {}),
             }
             for file in files
@@ -126,7 +125,6 @@ def _problems_json(file: _File) -> list[dict[str, str]]:
 
 
 def _file_json(file: _File) -> dict[str, object]:
-    """Return a file with its format, traces and problems."""
     return {
         "path": str(file.report.path),
         "format": file.report.format,
@@ -136,7 +134,6 @@ def _file_json(file: _File) -> dict[str, object]:
 
 
 def _trace_json(trace: Trace, spans: bool, hide_outcomes: bool) -> dict[str, Any]:
-    """Return a trace for JSON, with its spans if requested."""
     meta = trace.meta
     document: dict[str, Any] = {
         "id": trace.identity.trace_id,
@@ -157,7 +154,6 @@ def _span_list(trace: Trace) -> Iterator[dict[str, Any]]:
 
 
 def _span_json(trace: Trace, index: int) -> dict[str, Any]:
-    """Return a span for JSON, with the length of its text."""
     span = trace.span(index)
     return {
         "index": span.index,
@@ -174,7 +170,7 @@ def _span_json(trace: Trace, index: int) -> dict[str, Any]:
 
 
 def _text_length(trace: Trace, index: int) -> int | None:
-    """Return the length of a span's text; None if the file has changed since it was opened."""
+    """Return the length of a span's text; None if the file has changed meanwhile."""
     try:
         return len(trace.text(index))
     except OSError:
@@ -182,13 +178,13 @@ def _text_length(trace: Trace, index: int) -> int | None:
 
 
 def _agents_of_run(trace: Trace) -> list[str]:
-    """Return the agents of the run, in the order of their first steps."""
+    """Return the agents of a run, in the order of their first steps."""
     spans = (trace.span(index) for index in range(len(trace)))
     return list(dict.fromkeys(span.agent for span in spans if span.role is Role.AGENT))
 
 
 def _print_files(files: list[_File], spans: bool) -> None:
-    """Print a table of the traces, their spans if requested, the problems, and the totals."""
+    """Print the traces, on request their spans, the problems, and the totals."""
     traces = [(file.report, inspected) for file in files for inspected in file.traces]
     if traces:
         print_table(_TRACE_COLUMNS, [(report, inspected.document) for report, inspected in traces])
@@ -197,7 +193,7 @@ def _print_files(files: list[_File], spans: bool) -> None:
     if spans:
         for file in files:
             for number, inspected in enumerate(file.traces):
-                # Without a list in the document, spans are read one by one, as there may be many.
+                # Without this list, spans are read one by one, since a trace can have many.
                 span_list = inspected.document.get("span_list")
                 _print_spans(
                     inspected.document, span_list or _span_list(file.report.traces[number]), file
@@ -242,14 +238,13 @@ _TRACE_COLUMNS: Final[Sequence[TableColumn[tuple[FileReport, Mapping[str, Any]]]
 def _print_spans(
     document: Mapping[str, Any], spans: Iterable[Mapping[str, Any]], file: _File
 ) -> None:
-    """Print the spans of a trace as a table."""
     click.echo(f"\n{one_line(document['id'])}")
     span_count = document["spans"]
     if not span_count:
         click.echo("  no spans")
         return
     path = Path(file.report.path.name)
-    width = len(str(span_count))  # fixed here, as early rows are printed before the last
+    width = len(str(span_count))  # rows are printed before the last number is known
     columns: tuple[TableColumn[Mapping[str, Any]], ...] = (
         TableColumn("#".rjust(width), lambda span: str(span["index"] + 1), right=True),
         TableColumn("place", lambda span: str(place_in_file(path, span["place"]))),
@@ -265,7 +260,6 @@ def _print_spans(
 
 
 def _problem_lines(problems: Iterable[tuple[FileReport, Problem]]) -> list[str]:
-    """Return a line for each problem, with its place in the file."""
     rows = (
         (str(report.path), problem.place or "whole file", problem.message)
         for report, problem in problems
@@ -274,7 +268,6 @@ def _problem_lines(problems: Iterable[tuple[FileReport, Problem]]) -> list[str]:
 
 
 def _print_list(heading: str, lines: list[str]) -> None:
-    """Print a heading and lines below it; nothing without lines."""
     if lines:
         click.echo(f"\n{heading}")
         for line in lines:

@@ -99,7 +99,8 @@ def notes_command(request: StudyNotesRequest) -> None:
         coding = visible_coding(viewer, workspace, taxonomy)
         selected = coding.keeping(lambda code: code.identity in identities)
 
-    viewer.reveal(coding.revealed_traces)  # records that the user sees others' codes on them
+    # Record that the viewer has seen others' codes on these traces.
+    viewer.reveal(coding.revealed_traces)
     hidden = viewer.hidden
     document: dict[str, Any] = {
         "taxonomy": taxonomy.ref,
@@ -134,7 +135,6 @@ _GROUP_COLUMNS: Final[Sequence[TableColumn[Mapping[str, Any]]]] = (
 
 
 def _print_codes(groups: Iterable[Mapping[str, Any]]) -> None:
-    """Print the codes of each group, a line for each, with their tags."""
     for group in groups:
         print_line(f"{group['number']} {group['name']}")
         for code in group["places"]:
@@ -144,14 +144,16 @@ def _print_codes(groups: Iterable[Mapping[str, Any]]) -> None:
 
 
 def visible_coding(viewer: Viewer, workspace: Workspace, taxonomy: Taxonomy) -> OpenCoding:
-    """Return the open codes (labels and notes that no mode describes) that a viewer may see.
+    """Return the open codes that a viewer may see.
+
+    An open code is a label or note on a failure that no mode describes.
 
     Args:
         viewer: The viewer.
         workspace: The workspace.
         taxonomy: The taxonomy of the labels.
     """
-    # ``open_coding`` hides the reader's own codes on retests, which only a labelling annotator has.
+    # ``open_coding`` hides the reader's own codes on retests. Only annotators have retests.
     reader = viewer.name if viewer.sees_finished_only else None
     return open_coding(workspace, taxonomy, reader, viewer.traces)
 
@@ -163,10 +165,9 @@ def _group_by(
     workspace: Workspace,
     taxonomy: Taxonomy,
 ) -> None:
-    """Store how open codes are grouped: by their words, or as a model proposes.
+    """Group open codes by their words or as a model proposes, and store the groups.
 
-    Grouping by words deletes the stored groups of a model. Before a model is asked, what is sent
-    and its cost are reported.
+    Before a model is asked, the texts to send and their cost are reported.
     """
     reader = viewer.name if viewer.sees_finished_only else None  # as in ``visible_coding``
     scope = (taxonomy.ref, reader, viewer.traces)
@@ -210,7 +211,7 @@ def select_codes(coding: OpenCoding, choice: CodeChoice) -> OpenCoding:
 
 
 def _groups_json(selected: OpenCoding, coding: OpenCoding) -> list[dict[str, Any]]:
-    """Return the selected groups with their numbers among all groups."""
+    """Return the selected groups as JSON values, with their numbers among all groups."""
     number_by_name = {group.name: number for number, group in enumerate(coding.groups, start=1)}
     return [
         {
@@ -241,7 +242,7 @@ def open_code_json(code: OpenCode) -> dict[str, Any]:
 
 
 def saturation_json(saturation: Saturation) -> dict[str, Any]:
-    """Return the saturation of open codes (how few new kinds later traces add) as JSON values."""
+    """Return the saturation as JSON values: the new kinds of failure by trace."""
     return {
         "traces": len(saturation.traces),
         "kinds": saturation.kinds,
@@ -255,7 +256,7 @@ def saturation_json(saturation: Saturation) -> dict[str, Any]:
 
 
 def saturation_text(saturation: Saturation) -> str:
-    """Return a line on the kinds of failure, and on how many of them the last traces added."""
+    """Return one line on the kinds of failure and the new ones in the last traces."""
     if not saturation.traces:
         return "saturation (new failures per trace): no trace is finished yet"
     return f"saturation: {saturation.summary}"

@@ -1,4 +1,4 @@
-"""``mast-tui page``: runs as pages to hand over."""
+"""``mast-tui page``: write runs as pages."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def page_command(request: PageRequest) -> int:
     workspace = existing_workspace(request.common)
     if workspace is None:
         if samples_workspace_path().exists() and any(map(_is_sample, request.paths)):
-            open_workspace(request.common)  # which refuses, and names the workspace of the samples
+            open_workspace(request.common)  # raises an error that names it
         say("there is no workspace here, so the page has no labels; --workspace PATH names one")
         taxonomy = load_taxonomy_or_mast(request.common.taxonomy)
         masks = requested_masks(request.redact, request.redact_file, token_bytes)
@@ -101,7 +101,7 @@ def _is_sample(path: Path) -> bool:
 
 
 def _readable_traces(paths: tuple[Path, ...]) -> tuple[list[Trace], int]:
-    """Return the traces under paths with complete indices, and the number of unreadable files."""
+    """Read all traces, and return those with spans and the number of unreadable files."""
     traces: list[Trace] = []
     failed_count = 0
     for report in scan(paths):

@@ -1,4 +1,4 @@
-"""``mast-tui read``: read and label a trace line by line at a prompt, for screen readers."""
+"""``mast-tui read``: read and label a trace line by line, for screen readers."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ from mast_tui.ui.text.json_view import pretty_json
 from mast_tui.workspace import Workspace
 
 PAGE: Final = 20
-"""The number of lines of a text that are printed at a time."""
+"""The number of lines of a text in one output."""
 
 MAX_FORMATTED_JSON: Final = 1 << 18
-"""Longer JSON is printed without formatting, to print it at once."""
+"""The longest JSON that is formatted, in characters. Longer JSON would take too long."""
 
 ANSWER_KEY_HIDDEN: Final = (
     "The answer key is hidden: finish the trace (D), then reveal it in the app"
@@ -100,7 +100,7 @@ def read_command(request: ReadRequest) -> None:
     name = working_person(workspace, request.common.annotator, study=study)
     if name is None:
         name = _ask_name(workspace, study)
-    elif workspace.member is None:  # a server gives a name to each member
+    elif workspace.member is None:  # on a server the login is the name
         outside_text = outside_study_text(name, study)
         if outside_text is not None:
             say(outside_text)
@@ -120,9 +120,9 @@ def read_command(request: ReadRequest) -> None:
 
 
 def _ask_name(workspace: Workspace, study: Study | None) -> str:
-    """Ask at a terminal for the annotator's name, and remember it.
+    """Ask for the annotator's name at a terminal, and remember it.
 
-    A person who is not in the study must confirm the name.
+    A person outside the study must confirm the name.
 
     Raises:
         click.UsageError: The input is not a terminal.
@@ -144,7 +144,7 @@ def _ask_name(workspace: Workspace, study: Study | None) -> str:
 
 
 def _typed_lines() -> Iterator[str]:
-    """Yield the lines that the user types, until the input ends."""
+    """Yield the typed lines until the input ends."""
     while True:
         sys.stdout.write("> ")
         sys.stdout.flush()
@@ -156,32 +156,32 @@ def _typed_lines() -> Iterator[str]:
 
 
 class LineReader:
-    """A reader that moves over the spans of a trace, labels them, and prints its answers."""
+    """A reader of typed lines that shows the spans of a trace and labels them."""
 
     def __init__(self, session: Session, say: Callable[[str], None] = click.echo) -> None:
         """Start at the first span.
 
         Args:
             session: The annotator's session on the trace.
-            say: Prints a line.
+            say: Prints one line.
         """
         self._lines: Iterator[str] = iter(())
-        """The lines that the user types, none before ``run``."""
+        """The lines that the user types."""
         self._span_text = ""
         self._session = session
         self._trace: Trace = session.trace
         self._taxonomy = session.taxonomy
-        # These messages only name locations, never suggestions.
+        # The messages never name a suggestion here.
         self._messages = ChangeMessages(session.taxonomy, session.trace, lambda _suggestion: None)
         self._say = say
         self._index = 0
         self._remaining_lines: Iterator[str] = iter(())
-        """The lines of the span's text that were not printed yet."""
+        """The lines of the span's text that are not printed yet."""
         self._search_text = ""
         self._range_from: int | None = None
         self._quote: Target | None = None
         self._open_code: str | None = None
-        """The id of an open code that was just made: the next note becomes its text."""
+        """The id of a new open code without a text. The next note is its text."""
         self._suggestion: Suggestion | None = None
         self._text_commands: Mapping[str, Callable[[str], None]] = {
             "/": self._find_text,
@@ -219,8 +219,8 @@ class LineReader:
         }
 
     def run(self, lines: Iterator[str]) -> None:
-        """Execute each line, until the user leaves or the lines end."""
-        self._lines = lines  # a command may read its answer from the next line
+        """Execute each line until the user leaves or the lines end."""
+        self._lines = lines  # a command can read its answer from the next line
         title = one_line(self._trace.path.name)
         self._say(f"{title}, {counted(len(self._trace), 'span')}, as {self._session.annotator}.")
         self._say("? lists the keys; end each line with Enter.")
@@ -234,10 +234,7 @@ class LineReader:
                 self._say(f"Not done: {one_line(str(error))}")
 
     def _execute_line(self, line: str) -> None:
-        """Execute a typed line: a key, a span's number, a mode's digits, or a command with text.
-
-        Before the digits, ``t`` labels the whole trace, ``-`` sets absent and ``_`` unsure.
-        """
+        """Execute a line: a key, a span's number, the digits of a mode, or a command with text."""
         press_key = self._keys.get(line)
         text_command = self._text_commands.get(line[:1])
         text = line[1:].strip()
@@ -257,7 +254,7 @@ class LineReader:
     # Moving
 
     def _move_to(self, index: int) -> None:
-        """Go to a span and print it; forget the quote and open code of the previous span."""
+        """Go to a span and print it."""
         if not 0 <= index < len(self._trace):
             self._say("There is no such span")
             return
@@ -267,7 +264,7 @@ class LineReader:
         self._show_span()
 
     def _show_span(self) -> None:
-        """Print the span, its labels and note, and the beginning of its text."""
+        """Print the span, its labels and note, and the first page of its text."""
         span = self._trace.span(self._index)
         session = self._session
         names = [span.kind.replace("_", " "), span.agent, span.name or ""]
@@ -290,7 +287,10 @@ class LineReader:
         self._show_next_page()
 
     def _show_next_page(self) -> None:
-        """Print the next lines of the span's text; after the last line, mark the span as read."""
+        """Print the next page of the span's text.
+
+        After the last page the span counts as read.
+        """
         lines = list(islice(self._remaining_lines, PAGE))
         for line in lines:
             self._say(f"  {line}")
@@ -304,7 +304,7 @@ class LineReader:
             self._session.mark_read([self._trace.span(self._index).key])
 
     def _find_text(self, text: str) -> None:
-        """Search the text from the current span on, and keep it for ``_find_next``."""
+        """Search a text from the current span on."""
         self._search_text = text
         self._find_text_from(self._index)
 
@@ -315,7 +315,6 @@ class LineReader:
             self._say("There is no search text; /words searches")
 
     def _find_text_from(self, first_index: int) -> None:
-        """Go to the first span from an index on that contains the searched text."""
         searched_text = self._search_text.casefold()
         for index in range(first_index, len(self._trace)):
             if searched_text in self._trace.text(index).casefold():
@@ -324,7 +323,6 @@ class LineReader:
         self._say(f"Not found from #{first_index + 1} on: {one_line(self._search_text)}")
 
     def _go_to_next_error(self) -> None:
-        """Go to the next span with an error."""
         for index in range(self._index + 1, len(self._trace)):
             if self._trace.span(index).status is SpanStatus.ERROR:
                 self._move_to(index)
@@ -332,7 +330,6 @@ class LineReader:
         self._say("No later error")
 
     def _show_answer_key(self) -> None:
-        """Print the answer key of the trace, unless it is still hidden."""
         text = ANSWER_KEY_HIDDEN
         if self._session.outcome_visible:
             text = answer_page(self._trace).text
@@ -346,9 +343,9 @@ class LineReader:
         return f"{mode.code} {mode.name}"
 
     def _label_or_set_verdict(self, prefix: str, digits: str) -> None:
-        """Toggle a label of the mode with these digits, or set the mode's verdict.
+        """Toggle a label of the mode with these digits, or set the verdict on it.
 
-        The prefix ``-`` sets absent, ``_`` unsure; ``t`` labels the whole trace.
+        The prefix ``-`` means absent, ``_`` unsure, and ``t`` a label on the whole trace.
         """
         mode = self._taxonomy.by_digits(*digits)
         if mode is None:
@@ -370,7 +367,7 @@ class LineReader:
             self._ask_for_open_code(target)
 
     def _ask_for_open_code(self, target: Target) -> None:
-        """Ask for the text of the open code on a target; nothing if the label was removed."""
+        """Ask for the text of a new open code on a target."""
         ids = (
             label.id
             for label in self._session.labels
@@ -389,7 +386,6 @@ class LineReader:
         return Target(self._trace.span(first).key, self._trace.span(last).key)
 
     def _toggle_range(self) -> None:
-        """Begin a range at the current span, or cancel the range that was begun."""
         in_range = self._range_from is not None
         self._range_from = None if in_range else self._index
         message = (
@@ -398,7 +394,7 @@ class LineReader:
         self._say(message)
 
     def _select_quote(self, quote: str) -> None:
-        """Select words of the span's text, to which the next label is attached."""
+        """Select words of the span's text for the next label."""
         start = self._span_text.find(quote)
         if start < 0:
             self._say("This text does not contain these exact words")
@@ -408,7 +404,7 @@ class LineReader:
         self._say(f"Quoted: {one_line(quote, 80)}; two digits label it")
 
     def _add_note(self, text: str) -> None:
-        """Add a note to the open code (label without a mode) just made, or else to the span."""
+        """Note a text on the new open code if there is one, else on the span."""
         label_id = self._open_code
         self._open_code = None
         if label_id is not None and label_id in self._session.labels_by_id:
@@ -417,7 +413,6 @@ class LineReader:
         self._say(self._session.note_span(self._trace.span(self._index).key, text).message)
 
     def _edit_last_label(self, new_values: Callable[[Label], dict[str, Any]]) -> None:
-        """Change fields of the last label on the current span."""
         labels = self._session.labels_at(self._trace.span(self._index).key)
         if labels:
             self._say(self._session.edit_label(labels[-1].id, **new_values(labels[-1])).message)
@@ -425,7 +420,6 @@ class LineReader:
             self._say("No label of yours on this span")
 
     def _list_labels(self) -> None:
-        """Print the annotator's labels, and the verdicts absent and unsure."""
         for label in self._session.labels:
             self._say(f"{self._mode_text(label.mode)}, {self._messages.location(label.target)}")
         for slug, value in self._session.verdicts.items():
@@ -435,7 +429,6 @@ class LineReader:
             self._say("No labels yet")
 
     def _list_modes_with(self, text: str) -> None:
-        """Print the modes whose code, name or definition contains the text."""
         searched_text = text.casefold()
         matches = [
             mode
@@ -451,7 +444,7 @@ class LineReader:
     # Suggestions
 
     def _go_to_suggestion(self, step: int) -> None:
-        """Select the next (``step`` 1) or previous (-1) suggestion, go there, and print it."""
+        """Select the next (1) or previous (-1) suggestion, and go to its span."""
         pending = self._session.pending
         if not pending:
             self._say("No suggestion is left")
@@ -475,7 +468,7 @@ class LineReader:
         self._say(f"  {one_line(suggestion.rationale)}")
 
     def _answer_suggestion(self, answer: Callable[[str], Change]) -> None:
-        """Answer the selected suggestion by the session's ``accept`` or ``reject``."""
+        """Accept or reject the selected suggestion, as ``answer`` does."""
         if self._suggestion is None or self._suggestion not in self._session.pending:
             self._say("No suggestion is selected; ] goes to the next")
             return
@@ -486,11 +479,14 @@ class LineReader:
     # The pass
 
     def _report_undo(self, change: object) -> None:
-        """Print the message of a change that was undone or redone; None if there was none."""
+        """Print the message of an undone or redone change; None if there was none."""
         self._say("Nothing to undo" if change is None else getattr(change, "message", ""))
 
     def _finish_pass(self) -> None:
-        """Finish the pass; if needed, first ask what becomes of the modes without a verdict."""
+        """Finish the pass.
+
+        If modes have no verdict, first ask whether they are absent or stay open.
+        """
         answer = self._session.open_modes_answer
         if answer is None and not self._session.finished:
             unread = sum(map(len, self._session.unread()))

@@ -1,4 +1,4 @@
-"""``mast-tui report``: failure signatures."""
+"""``mast-tui report``: show how runs fail."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from mast_tui.workspace import Workspace
 
 _SHARDS: Final = "mast_tui.scale.report"
-"""The module of the report on shards, which the core imports only by name."""
+"""The module of the report on shards. The core may import it only by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,7 +246,7 @@ _SHARD_OPTIONS: Final = (
     "--workers",
     "--json",
 )
-"""The options that also apply to shards."""
+"""The options that shards accept."""
 
 _RULES: Final = (
     OptionRule[ReportRequest](
@@ -300,7 +300,7 @@ def report_command(request: ReportRequest) -> None:
     if request.shards is not None:
         import_module(_SHARDS).report_shards(request, rules)
         return
-    _ = request.pair  # a wrong pair is reported before anything is read
+    _ = request.pair  # reports a wrong pair before anything is read
     output = ReportOutput(request.files, request.stdout)
     workspace = open_workspace(request.common)
     outputs = outputs_beside(workspace, force=request.force)
@@ -323,7 +323,7 @@ def report_command(request: ReportRequest) -> None:
     if pseudonyms is not None:
         report = _with_pseudonyms(report, pseudonyms)
     experiment = experiment_of_pair(report.inputs, request)
-    # The extras, such as quotes of labels, are not in JSON.
+    # The extras, such as quotes, are not a part of the JSON document.
     extras = None
     if output.files.by_language or output.stdout in (None, "text"):
         extras = extras_for(
@@ -355,18 +355,17 @@ def report_command(request: ReportRequest) -> None:
 def _visible_input(
     viewer: Viewer, taxonomy: Taxonomy, request: ReportRequest, visibility: VisibleWork | None
 ) -> tuple[SignatureInput, int]:
-    """Read the input of the report, and record the traces that it shows to the viewer.
+    """Read the input that the viewer may see, and count the hidden outcomes.
 
-    Returns:
-        The input without hidden outcomes, and the number of traces with a hidden outcome.
+    The traces in the input are recorded as seen by the viewer.
     """
     visible_traces = None if visibility is None else visibility.visible
-    # Workers only read traces to locate labels, so without locations they have nothing to do.
+    # Workers only read traces for the positions of labels.
     with WorkerPool(None if request.without_places else request.workers) as pool:
         inputs = signature_input(
             viewer.workspace, taxonomy, request, traces=visible_traces, pool=pool
         )
-    # Traces that are recorded as shown are no longer hidden, nor are their outcomes.
+    # After this record, the outcomes of these traces are visible too.
     viewer.reveal(() if visibility is None else visibility.revealing)
     return without_outcomes(inputs, visible_outcomes(viewer, inputs.traces))
 
@@ -374,9 +373,9 @@ def _visible_input(
 def _visible_scores(
     viewer: Viewer, inputs: SignatureInput
 ) -> Mapping[str, NDArray[np.float64]] | None:
-    """Return further scores of the benchmark by metric, without those of hidden outcomes."""
+    """Return further scores of the benchmark by metric, without hidden ones."""
     scores_of = scores_from_files(viewer.workspace)
-    # A score would show a hidden outcome.
+    # A score would reveal a hidden outcome.
     with_outcome = visible_outcomes(viewer, inputs.traces)
     return benchmark_scores(
         inputs.traces,
@@ -385,7 +384,6 @@ def _visible_scores(
 
 
 def _with_pseudonyms(report: SignatureReport, pseudonyms: Pseudonyms) -> SignatureReport:
-    """Return the report with a pseudonym for the annotator whose labels count."""
     inputs = replace(
         report.inputs,
         label_source=pseudonyms.name(report.inputs.label_source),
@@ -397,7 +395,7 @@ def _with_pseudonyms(report: SignatureReport, pseudonyms: Pseudonyms) -> Signatu
 def _sight_json(
     viewer: Viewer, hidden: Sized, hidden_outcomes: int, pseudonyms: Pseudonyms | None
 ) -> dict[str, Any]:
-    """Return the fields of the document on what is hidden from the viewer."""
+    """Return the fields of the document about hidden traces and outcomes."""
     fields = visibility_json(viewer, hidden)
     if fields:
         fields["sight"]["outcomes_hidden"] = hidden_outcomes
@@ -405,11 +403,11 @@ def _sight_json(
 
 
 def split_pair(text: str, option: str) -> tuple[str, str]:
-    """Return the two names in ``A,B``.
+    """Split the two names in ``A,B``.
 
     Args:
         text: The value of the option.
-        option: The option, for the error message.
+        option: The name of the option, for the error message.
 
     Raises:
         click.UsageError: There are not two different names.
@@ -454,15 +452,14 @@ def compute_report(
 def experiment_of_pair(
     inputs: SignatureInput, request: ReportRequest
 ) -> tuple[Experiment, FigureIndex] | None:
-    """Return the experiment whose arms are the two groups, and its figures; None without a pair.
+    """Return an experiment with the two groups as arms, and its figures; None without a pair.
 
     Args:
         inputs: The input of the report.
         request: The options of the command.
 
     Raises:
-        click.ClickException: There is no such group, or both share no task, which ``--paired``
-            needs.
+        click.ClickException: There is no such group, or with ``--paired`` no shared task.
     """
     pair = request.pair
     if pair is None:
@@ -491,7 +488,7 @@ def experiment_of_pair(
 
 
 def visibility_of_labels(viewer: Viewer, label_source: str) -> VisibleWork | None:
-    """Return the traces on which the viewer may see figures of a source's labels; None for all.
+    """Return the traces with labels that the viewer may see; None for all.
 
     Args:
         viewer: The viewer.
@@ -510,11 +507,11 @@ def visibility_of_labels(viewer: Viewer, label_source: str) -> VisibleWork | Non
 
 
 def visible_outcomes(viewer: Viewer, traces: Iterable[str]) -> frozenset[str] | None:
-    """Return the traces whose outcomes the viewer may see; None for all.
+    """Return the traces with an outcome that the viewer may see; None for all.
 
     Args:
         viewer: The viewer.
-        traces: Ids of traces.
+        traces: The ids of the traces.
     """
     if not viewer.blind:
         return None
@@ -530,13 +527,13 @@ def signature_input(
     traces: Container[str] | None = None,
     pool: WorkerPool | None = None,
 ) -> SignatureInput:
-    """Read the input of a report, with the gold and the positions of labels.
+    """Read the input of a report.
 
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy of the labels.
         request: The options of the command.
-        traces: The traces that may be seen, None for all.
+        traces: The traces that may be seen; None for all.
         pool: The workers that read traces; None for this process alone.
     """
     if pool is not None and pool.workers is not None:

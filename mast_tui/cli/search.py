@@ -90,7 +90,7 @@ def search_command(request: SearchRequest) -> int:
     left_out = 0
 
     def matching_spans() -> Iterator[Hit]:
-        """Yield the hits up to the limit; report files that were not searched on stderr."""
+        """Yield hits up to the limit, and report files that cannot be searched on stderr."""
         nonlocal hits, left_out
         for result in search.results():
             if isinstance(result, NotSearched):
@@ -116,7 +116,7 @@ def search_command(request: SearchRequest) -> int:
 
 
 def _print_hit(hit: Hit, as_json: bool) -> None:
-    """Print a matching span as a line, with its first match highlighted, or as JSON."""
+    """Print a hit as a line with a highlighted match, or as JSON."""
     if as_json:
         _print_line(_hit_json(hit))
         return
@@ -133,7 +133,6 @@ def _print_hit(hit: Hit, as_json: bool) -> None:
 
 
 def _print_counts(path: str, trace_id: str, match_counts: list[int], as_json: bool) -> None:
-    """Print the number of matching spans of a trace, and the number of matches in them."""
     spans = len(match_counts)
     matches = sum(match_counts)
     if as_json:
@@ -145,7 +144,6 @@ def _print_counts(path: str, trace_id: str, match_counts: list[int], as_json: bo
 
 
 def _hit_json(hit: Hit) -> dict[str, Any]:
-    """Return a matching span for JSON."""
     return {
         "path": hit.path,
         "place": hit.place,

@@ -1,6 +1,6 @@
-"""The start of the app from the command line, and the terminal in which it runs.
+"""The start of the app from the command line, and the streams of its terminal.
 
-Nothing heavy is imported here: the app checks its terminal before its first frame.
+Nothing slow is imported before the app checks its terminal.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NO_TERMINAL: Final = (
 )
 
 _ERROR_HANDLER: Final = "mast-tui-ascii"
-"""The name under which Python's codecs know ``_ascii_replacement``."""
+"""The name of ``_ascii_replacement`` in Python's codecs."""
 
 _BOX_DRAWING: Final = range(0x2500, 0x2580)
 _BLOCK_ELEMENTS: Final = range(0x2580, 0x25A0)
@@ -62,11 +62,11 @@ _ASCII: Final[Mapping[str, str]] = MappingProxyType(
         "κ": "k",
     }
 )
-"""Replacements of the same width for signs that mast-tui draws."""
+"""ASCII replacements of the same width for signs of the app."""
 
 
 def has_terminal() -> bool:
-    """Return whether the app can draw and read keys: in a terminal or in a browser."""
+    """Check whether the app runs in a terminal or a browser."""
     if in_browser(os.environ):
         return True
     # A stream that was closed before the start is None.
@@ -76,7 +76,7 @@ def has_terminal() -> bool:
 
 
 def is_utf8(stream: TextIO) -> bool:
-    """Return whether the encoding of a stream is UTF-8, which has every character."""
+    """Check whether the encoding of a stream is UTF-8."""
     try:
         return codecs.lookup(stream.encoding or "").name == "utf-8"
     except LookupError:
@@ -84,9 +84,9 @@ def is_utf8(stream: TextIO) -> bool:
 
 
 def replace_closed_streams() -> None:
-    """Replace stdout and stderr by the null device if they were closed before the start (``>&-``).
+    """Replace stdout and stderr by the null device if they were closed before the start.
 
-    Python then has None for them, and the next opened file would get the number of the stream.
+    Otherwise the next opened file would get the number of a closed stream.
     """
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
@@ -95,12 +95,12 @@ def replace_closed_streams() -> None:
 
 
 def replace_unencodable_characters() -> None:
-    """Make stdout and stderr replace the characters that their encoding does not have.
+    """Make stdout and stderr replace characters that their encoding does not have.
 
-    The app draws on stderr, so this holds for its frames as well.
+    The app draws on stderr.
     """
     for stream in (sys.stdout, sys.stderr):
-        # A stream that a program has put in place of the real one may have no encoding to change.
+        # A replaced stream may have no encoding to change.
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None and not is_utf8(stream):
             codecs.register_error(_ERROR_HANDLER, _ascii_replacement)
@@ -108,7 +108,7 @@ def replace_unencodable_characters() -> None:
 
 
 def _ascii_replacement(error: UnicodeError) -> tuple[str, int]:
-    """Return ASCII text of the same width in place of characters that could not be encoded.
+    """Return ASCII text of the same width for unencodable characters.
 
     The second value is the index at which the encoder continues.
     """
@@ -119,7 +119,7 @@ def _ascii_replacement(error: UnicodeError) -> tuple[str, int]:
 
 
 def _ascii_text_of(character: str) -> str:
-    """Return an ASCII text of the same width for a character."""
+    """Return ASCII text of the same width for a character."""
     if character in _ASCII:
         return _ASCII[character]
     if ord(character) in _BOX_DRAWING:
@@ -132,18 +132,18 @@ def _ascii_text_of(character: str) -> str:
 
 
 WRONG_USAGE: Final = 2
-"""The exit code for wrong usage of the command line."""
+"""The exit code for wrong usage."""
 
 
 def start(paths: Sequence[str], common: CommonOptions) -> int:
-    """Open the app on paths, or on the sample traces if there are none.
+    """Open the app on paths, or on the sample traces without paths.
 
     Args:
-        paths: The paths as the user typed them.
+        paths: The paths as typed.
         common: The common options.
 
     Returns:
-        The exit code. A missing path or terminal is reported on stderr before a screen opens.
+        The exit code.
     """
     try:
         checked_paths = _checked_paths(paths, common)
@@ -154,14 +154,14 @@ def start(paths: Sequence[str], common: CommonOptions) -> int:
         return complain("mast-tui", str(error))
     except OSError as error:
         return complain("mast-tui", error_text(error))
-    # Commands and error messages must not wait for the import of Textual.
+    # Commands and error messages do not wait for the import of Textual.
     from mast_tui.ui.app import run_app
 
     return run_app(options)
 
 
 def _checked_paths(typed: Sequence[str], common: CommonOptions) -> tuple[Path, ...]:
-    """Return the paths to open, all of which exist; none if none were typed.
+    """Return the typed paths; lists and patterns are replaced by the paths that they name.
 
     Raises:
         MastError: A path or the taxonomy file does not exist.
@@ -176,10 +176,10 @@ def _checked_paths(typed: Sequence[str], common: CommonOptions) -> tuple[Path, .
 
 
 def _app_options(paths: tuple[Path, ...], common: CommonOptions) -> AppOptions:
-    """Return the options of the app; ask for the password of a workspace on a server first."""
+    """Return the options of the app."""
     password = None
     if common.workspace is not None and "://" in common.workspace:
-        # Imported here for a fast start: only a workspace on a server may need a password.
+        # Other starts do not wait for this import.
         asking = import_module("mast_tui.cli.shared.asking")
         password = asking.typed_password(common.workspace)
     return AppOptions(
@@ -192,14 +192,14 @@ def _app_options(paths: tuple[Path, ...], common: CommonOptions) -> AppOptions:
 
 
 def _fill_samples(workspace: Workspace) -> None:
-    # Start-up: only the sample traces need it, once the workspace is open.
+    # Only the sample traces need this import.
     from mast_tui.exchange.jsonl import fill_samples_workspace
 
     fill_samples_workspace(workspace)
 
 
 def _missing_path_text(path: str) -> str:
-    """Return the error for a missing path, with the command of a similar name, if any."""
+    """Return the error for a missing path, which may be a misspelt command."""
     from difflib import get_close_matches
 
     matches = get_close_matches(path, COMMANDS, n=1)
@@ -209,7 +209,7 @@ def _missing_path_text(path: str) -> str:
 
 
 def error_text(error: OSError) -> str:
-    """Return the message of an error, after the name of its file if it has one."""
+    """Return the message of an error with the name of its file."""
     if error.strerror:
         prefix = f"{error.filename}: " if error.filename else ""
         return f"{prefix}{error.strerror}"
@@ -217,16 +217,13 @@ def error_text(error: OSError) -> str:
 
 
 def complain(name: str, message: str, code: int = 1) -> int:
-    """Report an error on stderr in one line.
+    """Report an error on stderr in one line, and return the exit code.
 
     Args:
-        name: The command.
+        name: The name of the command.
         message: The message.
         code: The exit code.
-
-    Returns:
-        The exit code.
     """
-    if sys.stderr is not None:  # it may have been closed before the start
+    if sys.stderr is not None:  # None if it was closed before the start
         sys.stderr.write(f"{name}: {one_line(ADDRESSES.without_secrets(message))}\n")
     return code

@@ -1,4 +1,4 @@
-"""``mast-tui status``: everybody's progress, and the conflicts left to adjudicate."""
+"""``mast-tui status``: the progress of annotators, and the open conflicts."""
 
 from __future__ import annotations
 
@@ -83,7 +83,6 @@ def status_command(request: StatusRequest) -> None:
 def _annotator_json(
     row: AnnotatorStatus, conflicts: Iterable[tuple[str, ConflictGroup]]
 ) -> dict[str, Any]:
-    """Return the progress of an annotator, with the number of their open conflicts."""
     return {
         "name": row.name,
         "kind": row.kind.value,
@@ -98,13 +97,10 @@ def _annotator_json(
 def _open_conflicts(
     viewer: Viewer, taxonomy: Taxonomy
 ) -> tuple[list[tuple[str, ConflictGroup]], int]:
-    """Return the open conflicts on the traces that the viewer may see; record the traces as shown.
+    """Return the open conflicts that the viewer may see, and the number of unordered labels.
 
-    All disputed labels of a mode in a trace are one conflict, as they are decided in one step.
-
-    Returns:
-        The conflicts, each with the id of its trace; and the number of labels that may overlap
-        others, since the order of their spans is unknown.
+    The disputed labels of a mode in a trace are one conflict. A label is unordered if the order of
+    its spans is unknown. The traces are recorded as seen by the viewer.
     """
     workspace = viewer.workspace
     visible_work = {
@@ -131,9 +127,9 @@ def _study_field(
     common: CommonOptions,
     conflicts: list[tuple[str, ConflictGroup]],
 ) -> dict[str, Any]:
-    """Return the field on the progress of a study; empty without a study.
+    """Return the progress of a study as a field; nothing without a study.
 
-    An annotator whose view is limited sees only their own progress.
+    A viewer with a limited view sees only their own progress.
     """
     if study is None:
         return {}
@@ -153,7 +149,7 @@ def _study_field(
 
 
 def _only_organises(row: AnnotatorStatus, study: Study | None) -> bool:
-    """Return whether a person outside the study's annotators has no finished or open trace."""
+    """Check for a person outside the study's annotators who has labelled nothing."""
     if study is None or row.name in study.annotators:
         return False
     return not row.finished and not row.open
@@ -176,7 +172,7 @@ _STUDY_COLUMNS: Final = (
 
 
 def _print_status(document: dict[str, Any], rows: list[dict[str, Any]]) -> None:
-    """Print the counts, the table of annotators, the revisions, and the progress of the study."""
+    """Print the counts, the annotators, the revisions and the study."""
     print_line(f"{document['workspace']} · {document['taxonomy']}")
     hidden = document.get("sight", {}).get("left_out", 0)
     visible_text = f" on visible traces ({hidden:,} hidden)" if hidden else ""

@@ -1,4 +1,4 @@
-"""``mast-tui study``: who labels which traces, and how: the settings, the progress, the queues."""
+"""``mast-tui study``: the settings of a study, its assignments and progress, and its queues."""
 
 from __future__ import annotations
 
@@ -75,11 +75,11 @@ _COLUMNS: Final = ("trace_id", "annotator", "lot")
 
 
 def assignments_csv(study: Study, annotator: str | None = None) -> str:
-    """Return the assignments as CSV text, with a row for each trace and annotator.
+    """Return the assignments as CSV text, a row for each trace and annotator.
 
     Args:
         study: The study.
-        annotator: The annotator whose rows are written; None for all annotators.
+        annotator: The annotator of the rows; None for all.
     """
     rows = (
         dict(zip(_COLUMNS, (trace_id, name, str(batch_number)), strict=True))
@@ -95,7 +95,7 @@ def read_assignments(path: Path, study: Study) -> Mapping[str, tuple[str, ...]]:
     """Read the annotators of each trace from a table.
 
     Args:
-        path: A table with the columns ``trace_id`` and ``annotator``; the column ``lot`` is
+        path: A table with the columns ``trace_id`` and ``annotator``. The column ``lot`` is
             ignored.
         study: The study.
 
@@ -103,7 +103,7 @@ def read_assignments(path: Path, study: Study) -> Mapping[str, tuple[str, ...]]:
         The annotators by trace id, for the traces in the table.
 
     Raises:
-        ExchangeError: The table is broken, or names a trace or a person that the study lacks.
+        ExchangeError: The table is broken, or has a trace or an annotator outside the study.
     """
     study_traces = frozenset(study.traces)
     names_by_trace: dict[str, dict[str, None]] = {}
@@ -154,13 +154,13 @@ _stratify: Final = partial(
 
 
 class _StudyGroup(click.Group):
-    """Subcommands that accept the common options also before their name."""
+    """A group of subcommands that accepts the common options before their names."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Move options that stand before the name of a subcommand behind it."""
+        """Move the options before the name of a subcommand behind it."""
         options, arguments = split_options(args)
         if options and arguments:
-            # Click reads these options after the name of a subcommand.
+            # Click reads the common options only after the name of a subcommand.
             args = [arguments[0], *options, *arguments[1:]]
         return super().parse_args(ctx, args)
 
@@ -270,7 +270,7 @@ class StudySetRequest:
 
 
 _ROUNDING: Final = 1e-6
-"""The greatest rounding error of the sum of the shares of ``--split``."""
+"""The largest rounding error in the sum of the shares of ``--split``."""
 
 _SETTINGS: Final = (
     "per_trace",
@@ -285,7 +285,7 @@ _SETTINGS: Final = (
     "reasons",
     "redact",
 )
-"""The fields of a study that have an option of the same name."""
+"""The fields of a study with an option of the same name."""
 
 
 @study_command.command("set")
@@ -336,12 +336,12 @@ def set_command(request: StudySetRequest) -> None:
 
 
 def _pattern_lines(path: Path) -> tuple[str, ...]:
-    """Return the patterns of a file, without comments and empty lines.
+    """Read the patterns of a file, without comments and empty lines.
 
     Raises:
-        RedactionError: The file cannot be read, or a line is no usable pattern.
+        RedactionError: The file cannot be read, or a pattern is not usable.
     """
-    read_rules(path)  # raises if a line is no usable pattern
+    read_rules(path)  # raises if a pattern is not usable
     return tuple(
         line
         for line in (line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines())
@@ -350,7 +350,7 @@ def _pattern_lines(path: Path) -> tuple[str, ...]:
 
 
 def _split_shares(text: str) -> tuple[float, float]:
-    """Return the shares for calibration and test in ``--split``; the three shares must add to 1."""
+    """Return the shares of calibration and test in ``--split``."""
     try:
         development, calibration, test = (float(part) for part in text.split(","))
     except ValueError:
@@ -517,7 +517,7 @@ def export_command(request: StudyExportRequest) -> None:
     workspace, taxonomy, study = open_study(request.common)
     viewer = command_viewer(workspace, taxonomy.ref, request.common)
     annotator = named_annotator(viewer, request.common)
-    # For all others than its annotators, the rows of all annotators are written.
+    # Everyone but the study's annotators gets all rows.
     text = assignments_csv(study, annotator if annotator in study.annotators else None)
     outputs = outputs_beside(workspace, force=request.force)
     outputs.add(request.output, text)
@@ -548,10 +548,7 @@ def import_command(request: StudyImportRequest) -> None:
 
 
 def _change_plan(plan: PlanOptions, change: Callable[[Workspace, Study], Study]) -> None:
-    """Change the assignments, and print the number of traces of each annotator before and after.
-
-    With ``--dry-run`` nothing is written.
-    """
+    """Change the assignments, and print each annotator's number of traces before and after."""
     workspace, _taxonomy, previous = open_study(plan.common)
     study = change(workspace, previous)
     changed = study != previous
@@ -582,7 +579,8 @@ def _change_plan(plan: PlanOptions, change: Callable[[Workspace, Study], Study])
         say("nothing was written; leave out --dry-run to write it")
 
 
-# Written out, so that --help imports no lower layer; ``retests`` is not for annotators.
+# These are the values of ``QueueKind`` without ``retests``. An import of it would slow ``--help``
+# down.
 _QUEUE_KINDS = ("mine", "disagreements", "judge", "unsure", "changed", "worth", "sample")
 _UNREVEALING_KINDS = ("mine", "worth", "sample")
 """The queues that reveal no labels of others."""
@@ -609,7 +607,7 @@ def show_command(request: StudyShowRequest) -> None:
     annotator = named_annotator(viewer, request.common)
     rows = progress_rows(workspace, taxonomy, study, annotator)
     document = plan_document(workspace, study)
-    # The number of needed traces would tell an annotator how often others call a mode present.
+    # The number of needed traces would tell an annotator how often others find a mode present.
     is_lead = viewer.name == workspace.study_leads().get(study.taxonomy)
     is_annotator = annotator in study.annotators or (viewer.sees_finished_only and not is_lead)
     traces_needed = {} if is_annotator else traces_to_label(workspace, taxonomy, study)
@@ -634,7 +632,6 @@ def _report_outside_work(workspace: Workspace, study: Study) -> None:
 
 
 def _needed_text(traces_needed: Mapping[str, int]) -> str:
-    """Return the number of further traces that each mode needs as text."""
     points = f"{MARGIN * 100:g}"
     needed_text = ", ".join(f"{code} {count:,}" for code, count in traces_needed.items() if count)
     if not needed_text:
@@ -713,30 +710,29 @@ def queue_command(request: StudyQueueRequest) -> None:
 
 
 def _queue_item_json(item: QueueItem, taxonomy: Taxonomy) -> dict[str, Any]:
-    """Return a trace of a queue with the codes of the modes for which it is in the queue."""
     codes = [taxonomy.mode(slug).code for slug in item.modes]
     return {"id": item.trace_id, "begun": item.begun, "modes": codes}
 
 
 def named_annotator(viewer: Viewer, common: CommonOptions) -> str | None:
-    """Return the annotator whose work to show; None if no option names one.
+    """Return the annotator to show; None for everyone.
 
-    A person who labels here is always themselves; anyone else may name an annotator.
+    A labelling annotator is always shown their own work.
 
     Args:
         viewer: The viewer of the command.
-        common: Its common options.
+        common: The common options of the command.
     """
     return viewer.name if viewer.sees_finished_only else common.annotator
 
 
 def open_study(common: CommonOptions) -> tuple[Workspace, Taxonomy, Study]:
-    """Open the workspace, and return it with the taxonomy of its study, and the study.
+    """Open the workspace, and return it with its study and the study's taxonomy.
 
-    Without ``--taxonomy`` this is the study of the default taxonomy, or else the only study.
+    Without ``--taxonomy``, the only study of the workspace is found too.
 
     Raises:
-        click.ClickException: The workspace has no such study.
+        click.ClickException: There is no such study.
     """
     workspace, taxonomy = open_with_taxonomy(common)
     study = workspace.study(taxonomy.ref)
@@ -798,12 +794,12 @@ def plan_document(workspace: Workspace, study: Study) -> dict[str, Any]:
 
 
 def traces_to_label(workspace: Workspace, taxonomy: Taxonomy, study: Study) -> dict[str, int]:
-    """Estimate for each mode how many more traces a prevalence interval of ± ``MARGIN`` needs.
+    """Estimate the further traces that each mode needs for an interval of ± ``MARGIN``.
 
     Args:
         workspace: The workspace with the labels.
-        taxonomy: The taxonomy; modes without a verdict are left out.
-        study: The study whose traces count.
+        taxonomy: The taxonomy of the modes. Modes without a verdict are left out.
+        study: The study with the traces to count.
     """
     traces = frozenset(study.traces)
     inputs = signature_input(
@@ -813,12 +809,12 @@ def traces_to_label(workspace: Workspace, taxonomy: Taxonomy, study: Study) -> d
     count_by_code = {
         mode.code: counts.more_labels(column) for column, mode in enumerate(inputs.modes)
     }
-    # The count is None for a mode without a verdict.
+    # A mode without a verdict has no estimate.
     return {code: count for code, count in count_by_code.items() if count is not None}
 
 
 def _draw_json(study: Study, draw: Draw) -> dict[str, Any]:
-    """Return how a batch was drawn: with one probability for all traces, or one for each."""
+    """Return the facts of a random draw: its size, probabilities, strata and seed."""
     batch = study.batches[draw.lot]
     chances: dict[str, Any] = {"probability": len(batch) / draw.of}
     if draw.chances:
@@ -835,13 +831,13 @@ def _draw_json(study: Study, draw: Draw) -> dict[str, Any]:
 def progress_rows(
     workspace: Workspace, taxonomy: Taxonomy, study: Study, annotator: str | None
 ) -> list[dict[str, Any]]:
-    """Return the progress of all annotators; if an annotator of the study asks, only their own.
+    """Return the progress of all annotators, or only that of an annotator who asks.
 
     Args:
         workspace: The workspace of the study.
         taxonomy: The taxonomy of the study.
         study: The study.
-        annotator: The person who asks; None if unknown.
+        annotator: The user who asks; None if unknown.
     """
     everyone = progress(workspace, study)
     if annotator not in study.annotators:
@@ -851,7 +847,6 @@ def progress_rows(
 
 
 def _progress_json(person: StudyProgress) -> dict[str, Any]:
-    """Return the number of an annotator's traces by state."""
     return {
         "name": person.name,
         "assigned": person.assigned,
@@ -864,7 +859,6 @@ def _progress_json(person: StudyProgress) -> dict[str, Any]:
 
 
 def _retests_json(person: StudyProgress) -> dict[str, int]:
-    """Return the number of an annotator's retests by state."""
     return {
         "planned": person.planned,
         "due": len(person.retests.current),
@@ -874,7 +868,7 @@ def _retests_json(person: StudyProgress) -> dict[str, int]:
 
 
 def print_plan(study: Study) -> None:
-    """Print the settings of a study in a few lines."""
+    """Print the settings of a study."""
     batches_text = f" in {len(study.batches)} batches" if len(study.batches) > 1 else ""
     overlap_count = len(overlap_traces(study))
     annotators_text = (
@@ -903,7 +897,7 @@ def print_plan(study: Study) -> None:
 
 
 def _annotator_text(study: Study, name: str) -> str:
-    """Return an annotator's name with notes on their batches, departure and weight, if special."""
+    """Return an annotator's name with their batches, departure and weight, if unusual."""
     memberships = [membership for membership in study.memberships if membership.annotator == name]
     notes = []
     if any(membership.first or membership.end is not None for membership in memberships):
@@ -917,9 +911,8 @@ def _annotator_text(study: Study, name: str) -> str:
 
 
 def _batches_text(membership: Membership) -> str:
-    """Return the batches of which an annotator gets traces, as text."""
     first_number = membership.first + 1
-    # ``end`` is exclusive and counts from 0, so it is the number of the last batch.
+    # The end is exclusive and counts from 0, so it is the number of the last batch from 1.
     last_number = membership.end
     if last_number is None:
         return f"from batch {first_number} on"
@@ -931,7 +924,7 @@ def _batches_text(membership: Membership) -> str:
 
 
 def print_progress(rows: list[dict[str, Any]]) -> None:
-    """Print the progress of each annotator; leave out columns that do not apply to the study."""
+    """Print the progress of each annotator."""
     columns = [
         key_column("name", "annotator"),
         key_column("assigned", right=True),
@@ -963,24 +956,24 @@ study_command.add_command(notes_command, "notes")
 
 
 def _requested_blind(common: CommonOptions) -> bool | None:
-    """Return whether the annotators are to work blind; None if no option decides it."""
+    """Return True for ``--blind``, False for ``--assisted``, else None."""
     if common.blind:
         return True
     return False if common.assisted else None
 
 
 def _option_names(text: str | None, option: str) -> tuple[str, ...] | None:
-    """Return the names in ``A,B,…``; None if the option is not given."""
+    """Return the names in ``A,B,…``; None for None."""
     if text is None:
         return None
     return tuple(_checked_name(name, option) for name in text.split(",") if name.strip())
 
 
 def _option_weights(text: str | None) -> dict[str, float]:
-    """Return the weights in ``A=2,B=0.5`` by name; empty if the option is not given.
+    """Return the weights in ``A=2,B=0.5`` by name; empty for None.
 
     Raises:
-        click.UsageError: A part is not a name with a weight over 0.
+        click.UsageError: A part is not a name with a weight above 0.
     """
     weights: dict[str, float] = {}
     for part in (text or "").split(","):
@@ -1000,7 +993,7 @@ def _option_weights(text: str | None) -> dict[str, float]:
 
 
 def _checked_name(name: str, option: str = "NAME") -> str:
-    """Return the name if it is valid for a person; else raise a usage error."""
+    """Return the name if it is valid for a person, else raise ``UsageError``."""
     try:
         return checked_person(name)
     except ValueError as error:
@@ -1008,24 +1001,21 @@ def _checked_name(name: str, option: str = "NAME") -> str:
 
 
 def _changed_study(previous: Study | None, taxonomy: str, values: dict[str, Any]) -> Study:
-    """Return the study with new values; a field with the value None stays unchanged.
-
-    Without a previous study, return a new one: blind unless suggestions are withheld.
-    """
+    """Return the study with new values, or a new study."""
     changes = {name: value for name, value in values.items() if value is not None}
     if previous is not None:
         return replace(previous, **changes)
     changes.setdefault("per_trace", min(2, len(changes["annotators"])))
-    # Withholding suggestions on some traces means that the others show them: not a blind study.
+    # A study that withholds suggestions on some traces shows them on others, so it is not blind.
     changes.setdefault("blind", not changes.get("withheld"))
     return Study(taxonomy, **changes)
 
 
 def _person_who_changes(annotator: str | None) -> str:
-    """Return the name of the person who changes the study: the option, else that of the login.
+    """Return the name of the user: the option, else the name of the login.
 
     Raises:
-        click.UsageError: There is no name.
+        click.UsageError: Neither gives a name.
     """
     if annotator is None:
         name = suggested_name(None)
@@ -1036,7 +1026,10 @@ def _person_who_changes(annotator: str | None) -> str:
 
 
 def _trace_ids(workspace: Workspace, paths: Sequence[Path]) -> tuple[str, ...]:
-    """Register the traces under the paths and return their ids; without paths return all ids."""
+    """Return the ids of the traces under the paths, and register them.
+
+    Without paths, return the ids of all traces.
+    """
     if not paths:
         return tuple(record.trace_id for record in workspace.traces())
     ids: set[str] = set()
@@ -1057,7 +1050,7 @@ def _with_batch(
     sample: int | None,
     stratify: str | None,
 ) -> Study:
-    """Return the study with one more batch: all traces under the paths, or a sample of them."""
+    """Return the study with another batch: the traces under the paths, or a sample of them."""
     ids = frozenset(_trace_ids(workspace, paths))
     if sample is None:
         return with_traces(study, ids)
@@ -1076,14 +1069,14 @@ def _with_judged_sample(
     study: Study,
     request: StudyAddRequest,
 ) -> Study:
-    """Return the study with one more batch: a sample that prefers traces worth labelling.
+    """Return the study with another batch: a sample of traces that are worth labelling.
 
-    Labels are worth most on traces where the judge's verdict is the least certain.
+    Labels are worth most where the verdict of the judge is least certain.
 
     Raises:
-        click.UsageError: The taxonomy has no mode of this name.
+        click.UsageError: The taxonomy has no such mode.
     """
-    assert request.judge is not None  # the caller checks it
+    assert request.judge is not None  # the caller has checked it
     assert request.sample is not None  # an option rule requires it
     chosen_mode = None if request.mode is None else taxonomy.find(request.mode)
     if request.mode is not None and chosen_mode is None:
@@ -1092,7 +1085,7 @@ def _with_judged_sample(
     modes = taxonomy.modes if chosen_mode is None else (chosen_mode,)
     name = find_judge(workspace, request.judge)
     verdicts = judge_input(workspace, taxonomy, ComparisonOptions(judge=name, places=False))
-    assert verdicts is not None  # a judge is requested
+    assert verdicts is not None  # the comparison names a judge
     worth_by_trace = worth_of_labels(
         verdicts, _trace_ids(workspace, request.paths), [mode.slug for mode in modes]
     )
@@ -1100,7 +1093,6 @@ def _with_judged_sample(
 
 
 def _print_study(workspace: Workspace, study: Study, *, changed: bool, as_json: bool) -> None:
-    """Print the plan of the study after a change, as text or JSON."""
     if as_json:
         print_json({"changed": changed, **plan_document(workspace, study)})
         return

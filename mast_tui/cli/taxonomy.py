@@ -1,4 +1,4 @@
-"""``mast-tui taxonomy``: show and compare taxonomies, carry labels over, and compare agreement."""
+"""``mast-tui taxonomy``: show and compare taxonomies, and carry labels over."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ _LEFT_REASONS: Final = {
 }
 
 _LIST_LENGTH: Final = 20
-"""The most lines of a list in text output."""
+"""The most lines of a printed list."""
 
 
 @click.group()
@@ -122,7 +122,7 @@ def show_command(request: TaxonomyShowRequest) -> None:
 
 
 def _taxonomy_values(taxonomy: Taxonomy) -> dict[str, Any]:
-    """Return the JSON document of ``taxonomy show``."""
+    """Return the document of ``taxonomy show --json``."""
     level_index_by_category = {
         category.id: len(taxonomy.path(category.id)) - 1 for category in taxonomy.categories
     }
@@ -343,10 +343,10 @@ def add_mode_command(request: TaxonomyAddRequest) -> int:
 def _carry_over(
     mapping: CodebookMap, annotator: str | None, viewer: Viewer, *, dry_run: bool
 ) -> dict[str, Any]:
-    """Carry labels over to a new taxonomy, and return the JSON document of the changes.
+    """Carry labels over to a new taxonomy, and return the JSON document of the result.
 
-    With ``dry_run`` only a copy of the workspace changes. In both cases the traces that the viewer
-    may see are recorded as shown.
+    With ``dry_run`` only a copy of the workspace changes. The viewer's history records the visible
+    traces as seen.
     """
     workspace = viewer.workspace
     hidden_traces = viewer.hidden
@@ -367,10 +367,9 @@ def _print_migration(
     *,
     as_json: bool,
 ) -> int:
-    """Print the document of ``_carry_over`` as JSON, or as text that ends with ``lines``.
+    """Print the result of ``_carry_over``, then ``lines``, and return the exit code.
 
-    Returns:
-        The exit code: 1 if labels were lost, else 0.
+    The exit code is 1 if labels were lost.
     """
     if as_json:
         print_json(document)
@@ -383,9 +382,9 @@ def _print_migration(
 
 
 def _find_taxonomy(name: str, workspace: Workspace | None) -> Taxonomy:
-    """Return a taxonomy by the path of its file, or by its name in the workspace.
+    """Return a taxonomy by the path of a file, or by its name in the workspace.
 
-    ``mast`` is always available, also as ``id@version``.
+    ``mast`` and MAST's ``id@version`` are always available.
 
     Raises:
         click.ClickException: There is no such file or taxonomy.
@@ -407,17 +406,17 @@ def _find_taxonomy(name: str, workspace: Workspace | None) -> Taxonomy:
 
 
 def _visibility_test(viewer: Viewer) -> Callable[[str, str], bool]:
-    """Return a function that checks whether the viewer may see an annotator's labels on a trace."""
+    """Return a check of an annotator's work on a trace: may the viewer see it?"""
     return lambda annotator, trace_id: (
         not viewer.sees_finished_only or annotator == viewer.name or viewer.may_see_others(trace_id)
     )
 
 
 def _undo_newest_migration(workspace: Workspace, annotator: str | None, as_json: bool) -> int:
-    """Undo the newest migration of the workspace, or report the later work that depends on it."""
+    """Undo the newest migration, and return the exit code."""
     if not standing_migrations(workspace):
         raise click.ClickException("there is no migration in the workspace to undo")
-    record = find_import(workspace, "", import_format=MIGRATION)  # without an id the newest one
+    record = find_import(workspace, "", import_format=MIGRATION)  # an empty id finds the newest one
     result = undo_import(workspace, record, annotator)
     migration = f"the migration {' → '.join(record.files)}"
     return print_undo_result(
@@ -441,12 +440,11 @@ def _migration_json(
 ) -> dict[str, Any]:
     """Return the JSON document of a migration.
 
-    Labels of others that ``may_see`` hides, and their work that was left as it was, are only
-    counted; but all lost labels are listed.
+    ``may_see`` decides on the labels and the work to list. The rest is only counted.
     """
 
     def visible(items: Iterable[Any]) -> list[Any]:
-        """Return the labels or work whose annotator and trace the viewer may see."""
+        """Return the items that the viewer may see."""
         return [item for item in items if may_see(item.annotator, item.trace_id)]
 
     carried = visible(migrated.carried.values())
@@ -484,20 +482,19 @@ def _migration_json(
         ],
         "dropped": [{**_owner_json(label), **_label_json(label)} for label in dropped],
         "left": [{**_owner_json(work), "why": work.why} for work in left],
-        # Only a defect can lose labels, so all of them are listed.
+        # Lost labels are a defect, so all of them are listed.
         "lost": [{**_owner_json(label), **_label_json(label)} for label in migrated.lost],
     }
 
 
 def _owner_json(item: Any) -> dict[str, str]:
-    """Return the annotator and the trace of a label or of work."""
     return {"annotator": item.annotator, "trace_id": item.trace_id}
 
 
 def _modes_json(
     mapping: CodebookMap, workspace: Workspace, may_see: Callable[[str, str], bool]
 ) -> list[dict[str, Any]]:
-    """Return each old mode with its new modes and the number of its visible verdicts by value."""
+    """Return the old modes with their new modes and the counts of visible verdicts."""
     counts = Counter(
         (verdict.mode, verdict.value)
         for verdict in workspace.verdicts(taxonomy=mapping.old.ref)
@@ -516,7 +513,6 @@ def _modes_json(
 
 
 def _label_json(label: Label) -> dict[str, Any]:
-    """Return the mode, spans, quote and note of a label."""
     target = label.target
     return {
         "mode": label.mode,
@@ -528,7 +524,7 @@ def _label_json(label: Label) -> dict[str, Any]:
 
 
 def _print_document(document: Mapping[str, Any], mapping: CodebookMap) -> None:
-    """Print a migration: counts, a table of modes, and lists of labels and of annotators' work."""
+    """Print the document of a migration as text."""
     action = "would carry" if document["dry_run"] else "carried"
     labels = document["labels"]
     hidden = document["hidden"]
@@ -577,7 +573,6 @@ def _new_codes(entry: Mapping[str, Any], mapping: CodebookMap) -> str:
 
 
 def _label_lines(labels: Sequence[dict[str, Any]]) -> list[str]:
-    """Return a line for each label: trace, annotator, mode and first span."""
     return [
         f"{label['trace_id']} · {label['annotator']} · {label['mode']} · "
         f"{label['first'] or 'whole trace'}"
@@ -586,7 +581,7 @@ def _label_lines(labels: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _print_list(title: str, lines: Sequence[str], hidden: int) -> None:
-    """Print the first lines of a list, with the number of all lines and of hidden ones."""
+    """Print the first lines of a list, and the numbers of all lines and of hidden items."""
     hidden_text = f", and {hidden} hidden from you" if hidden else ""
     click.echo(f"{title}: {len(lines)}{hidden_text}")
     for line in lines[:_LIST_LENGTH]:
@@ -599,7 +594,7 @@ def _print_list(title: str, lines: Sequence[str], hidden: int) -> None:
 
 
 def _changes_json(changes: TaxonomyChanges) -> dict[str, Any]:
-    """Return the changes between two versions for ``taxonomy diff --json``."""
+    """Return the document of ``taxonomy diff --json``."""
     return {
         "same": changes.same,
         "wording": {slug: list(texts) for slug, texts in changes.wording.items()},
@@ -621,7 +616,6 @@ def _differences_json(changes: Sequence[FieldChange]) -> list[dict[str, str]]:
 
 
 def _candidates_json(candidates: Sequence[ModeCandidate]) -> list[dict[str, Any]]:
-    """Return the pairs of old and new modes that may be the same, with their likeness."""
     return [
         {
             "from": list(candidate.old),
@@ -633,7 +627,7 @@ def _candidates_json(candidates: Sequence[ModeCandidate]) -> list[dict[str, Any]
 
 
 def _changes_lines(changes: TaxonomyChanges, new: Taxonomy) -> Iterator[str]:
-    """Yield a line for each change, then whether labels can stay, then a map to start from."""
+    """Yield a line for each change, then the advice on labels, then a draft of a map."""
     texts_by_title = {
         "wording": [f"{slug}: {', '.join(texts)}" for slug, texts in changes.wording.items()],
         "name": map(_difference_text, changes.names),
@@ -750,15 +744,15 @@ def agree_versions_command(request: TaxonomyAgreeRequest) -> None:
 
 
 def _compared_taxonomies(workspace: Workspace, requested: Sequence[str]) -> list[Taxonomy]:
-    """Return the taxonomies to compare, the newest last; by default those of migrations.
+    """Return the taxonomies to compare, the newest last.
 
     Raises:
         click.ClickException: A taxonomy is missing, or no labels were migrated.
-        click.UsageError: There are not two different taxonomies.
+        click.UsageError: There are fewer than two taxonomies, or one is given twice.
     """
     stored_by_ref = {taxonomy.ref: taxonomy for taxonomy in workspace.taxonomies()}
     if not requested:
-        # The ``files`` of a migration are the names of its old and its new taxonomy.
+        # The ``files`` of a migration are the names of its two taxonomies.
         ref_pairs = [migration.files for migration in standing_migrations(workspace)]
         old_refs = list(dict.fromkeys(old_ref for old_ref, _ in ref_pairs))
         new_refs = list(dict.fromkeys(new_ref for _, new_ref in ref_pairs))
@@ -779,7 +773,7 @@ def _compared_taxonomies(workspace: Workspace, requested: Sequence[str]) -> list
 
 
 def _shared_traces(study: StudyInput) -> frozenset[str]:
-    """Return the traces that at least two annotators have finished."""
+    """Return the traces that two or more annotators have finished."""
     counts = Counter(trace for traces in study.finished.values() for trace in traces)
     return frozenset(trace for trace, count in counts.items() if count > 1)
 
@@ -787,10 +781,10 @@ def _shared_traces(study: StudyInput) -> frozenset[str]:
 def _agreement_json(
     study: StudyInput, traces: frozenset[str], rounds: int, seed: int
 ) -> dict[str, Any]:
-    """Return the number of traces, and the agreement on them over all modes together."""
+    """Return the agreement on some traces, over all modes together."""
     finished = {name: finished_traces & traces for name, finished_traces in study.finished.items()}
-    # Only the figures of all labelling rounds of the study together are needed. The argument
-    # ``rounds`` is the number of resamples.
+    # An empty mapping leaves out figures of single labelling rounds. The argument ``rounds`` is the
+    # number of resamples.
     study_on_traces = replace(study, finished=finished, rounds={})
     agreement = agreement_figures(study_on_traces, Resampling(rounds, seed))
     pooled = agreement.index.table("pooled")
@@ -800,10 +794,9 @@ def _agreement_json(
 def _version_figures(
     study: StudyInput, newest_study: StudyInput, request: TaxonomyAgreeRequest
 ) -> dict[str, Any]:
-    """Return the agreement under a version, also compared with the newest one.
+    """Return the agreement under a version, and its comparison with the newest one.
 
-    ``same_traces`` has the figures of the version (``here``) and of the newest (``last``) on the
-    traces that both share; None for the newest version.
+    Both versions are compared on the traces that are shared under both.
     """
 
     def _agreement(version: StudyInput, traces: frozenset[str]) -> dict[str, Any]:
@@ -824,7 +817,7 @@ def _version_figures(
 
 
 def _count_look_again(workspace: Workspace, taxonomy: Taxonomy, viewer: Viewer) -> int:
-    """Count the visible traces to check again, since a mode was split; once for each annotator."""
+    """Count the visible traces to check again after a split of a mode, for all annotators."""
     may_see = _visibility_test(viewer)
     names = [annotator.name for annotator in workspace.annotators() if annotator.kind.is_person]
     return sum(
@@ -860,9 +853,9 @@ def _print_versions(document: Mapping[str, Any]) -> None:
 
 
 def _same_traces_column(name: str, side: str, title: str) -> TableColumn[Mapping[str, Any]]:
-    """Return the column of a figure on the traces that a version shares with the newest one.
+    """Return the column of a figure on the traces shared with the newest version.
 
-    ``side`` is ``here`` for the figure of the version, ``last`` for that of the newest one.
+    ``side`` is ``here`` for this version, and ``last`` for the newest one.
     """
 
     def cell(version: Mapping[str, Any]) -> str:

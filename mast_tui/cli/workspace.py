@@ -16,7 +16,7 @@ from mast_tui.counts import counted
 from mast_tui.workspace import Workspace, is_url
 
 WHOLE_REFUSAL: Final = "it concerns the whole workspace, and is the same for every user"
-"""The reason why these commands accept no option about visibility."""
+"""The reason of these commands to refuse options about visibility."""
 
 _LOCATION_REFUSAL: Final = "the workspaces are given without an option"
 

@@ -1,4 +1,4 @@
-"""Imported work as events in a workspace: checked completely, then written in batches."""
+"""The writing of imported work into a workspace, as events in batches."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ from mast_tui.workspace.registers.imports import ImportRecord
 _LABEL_OR_VERDICT: Final = (LabelAdded, VerdictSet)
 
 EVENTS_AT_ONCE: Final = 18_000
-"""Events in one transaction: somewhat less than a second of processor time, since they are planned
-before the transaction begins. A larger number writes each page of the index of ids less often."""
+"""Events in one transaction: somewhat less than a second of processor time. Events are planned
+before the transaction. More events write each page of the index of ids less often."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +61,14 @@ class Applied:
     """The result of an import.
 
     Attributes:
-        written: True if anything was written. If not, the workspace is unchanged.
+        written: True if anything was written.
         new: The number of added events.
-        known: The number of events that the workspace had already.
-        differing: The number of known labels that have other details in the file, such as
-            another note. The workspace keeps its own details.
+        known: The number of events that the workspace had before.
+        differing: The number of known labels with other details in the file, such as another note.
+            The workspace keeps its own details.
         problems: The problems of the file, and its contradictions with the workspace.
         people: The changes for each annotator.
-        finished: False if some work was left out because its annotator worked on it during the
+        finished: False if some work was left out because its annotator changed it during the
             import.
     """
 
@@ -91,21 +91,19 @@ def apply_incoming(
     request_key: str | None = None,
     imported_by: str | None = None,
 ) -> Applied:
-    """Write the imported work of annotators in batches, between which other processes can write.
+    """Write the imported work of annotators in batches.
 
-    Problems are searched before anything is written. If there is one, nothing is written, unless
-    ``skip_errors`` leaves out the work with problems. The events of one annotator on one trace are
-    always in the same batch. A repeated import writes only the events that the workspace lacks.
+    Everything is checked before the first batch. Other processes can write between batches. The
+    events of an annotator on a trace stay in one batch. A repeated import adds only missing events.
 
     Args:
         incoming: The contents of the imported files.
         workspace: The workspace that receives the work.
-        source: The format, which names the import in the workspace's history.
-        skip_errors: Leave out work with problems.
+        source: The name of the format.
+        skip_errors: Leave out work with problems. Otherwise a problem prevents the import.
         files: The names of the imported files.
-        request_key: The text by which a repeated import continues this one if it is interrupted,
-            see ``Workspace.begin_import``.
-        imported_by: The name of the user, None if it is not known.
+        request_key: The text by which a repeated import continues an interrupted one.
+        imported_by: The name of the user; None if unknown.
 
     Returns:
         The counts of the import, and the problems.
@@ -124,8 +122,7 @@ def apply_incoming(
         source, files, source if request_key is None else request_key, imported_by
     )
     written = applier.write(record, left_out=checked.problems)
-    # A problem that appeared during the writing leaves the import unfinished, so that the same
-    # import continues when it is repeated.
+    # With a problem during the writing the import stays unfinished. Its repetition continues it.
     if not written.problems:
         workspace.finish_import(record)
     return Applied(
@@ -140,7 +137,7 @@ def apply_incoming(
 
 
 def _check_texts(incoming: Incoming) -> None:
-    """Raise ``ExchangeError`` if there is a text that SQLite cannot store."""
+    """Check that SQLite can store every text."""
     for work in incoming.work:
         _check_characters(str(work.file), work.trace_id, *work.notes, *work.notes.values())
         for label in work.labels.values():
@@ -153,7 +150,7 @@ def _check_texts(incoming: Incoming) -> None:
 
 
 def _check_characters(origin: str, trace_id: str, *texts: str | None) -> None:
-    """Raise ``ExchangeError`` if a text has half of a surrogate pair, which cannot be stored."""
+    """Check that no text has half of a surrogate pair, which SQLite cannot store."""
     try:
         "".join(text for text in texts if text is not None).encode()
     except UnicodeEncodeError as error:
@@ -165,7 +162,7 @@ def _check_characters(origin: str, trace_id: str, *texts: str | None) -> None:
 
 
 class _LocalWork(NamedTuple):
-    """An imported work, with the id of its trace in this workspace."""
+    """Imported work with the id of its trace in this workspace."""
 
     work: ImportedWork
     trace_id: str
@@ -182,9 +179,9 @@ class _Plan:
 
     Attributes:
         events: The events that the workspace lacks.
-        known_events: The number of the other events of the work.
-        differing_labels: The number of known labels that have other details in the file.
-        problem: The reason why the work is refused; None if it is accepted.
+        known_events: The number of the other events.
+        differing_labels: The number of known labels with other details in the file.
+        problem: The reason to refuse the work; None if it is accepted.
     """
 
     events: Sequence[NewEvent]
@@ -195,17 +192,17 @@ class _Plan:
 
 @dataclass(slots=True)
 class _PlanCounts:
-    """The counts of plans, and their problems by the key of the imported work."""
+    """The sums of counts of plans, and their problems by work."""
 
     known_events: int = 0
     differing_labels: int = 0
     problems: dict[WorkKey, RowProblem] = field(default_factory=dict)
 
     def add(self, works: Sequence[_LocalWork], plans: Sequence[_Plan]) -> None:
-        """Count the plans of these works.
+        """Add the counts and problems of plans.
 
         Args:
-            works: The works.
+            works: The work.
             plans: The plan of each work.
         """
         for local_work, plan in zip(works, plans, strict=True):
@@ -217,15 +214,15 @@ class _PlanCounts:
 
 @dataclass(slots=True)
 class _EarlierWork:
-    """The work that the annotators of an import have in the workspace.
+    """The work of an import's annotators in the workspace.
 
     Attributes:
-        last_seqs: The sequence number of each annotator's last event, 0 for none. It is kept up to
-            date while the import adds events.
-        authors: The annotators who had events when this was read.
-        passes: The last reading of each annotator on each trace under each taxonomy.
-        next_numbers: The number of the next pass, for the same keys, also if all passes are
-            adjudications and retests, which are no readings.
+        last_seqs: The sequence number of each annotator's last event, 0 for none. It is updated as
+            the import adds events.
+        authors: The annotators with events at the time of reading.
+        passes: The last reading by annotator, trace and taxonomy. Adjudications and retests are no
+            readings.
+        next_numbers: The number of the next pass of any kind, by the same keys.
     """
 
     last_seqs: dict[str, int]
@@ -235,7 +232,7 @@ class _EarlierWork:
 
     @classmethod
     def read(cls, workspace: Workspace, names: Collection[str]) -> _EarlierWork:
-        """Read the earlier work of annotators.
+        """Read the work of annotators.
 
         Args:
             workspace: The workspace.
@@ -248,7 +245,7 @@ class _EarlierWork:
             for trace_pass in (workspace.passes() if authors else ())
             if trace_pass.annotator in names
         ]
-        # Passes are sorted by number, so the mappings keep the last one of each key.
+        # Passes are sorted by number, so each mapping keeps the last pass of a key.
         return cls(
             last_seqs,
             authors,
@@ -261,13 +258,16 @@ class _EarlierWork:
         )
 
     def pass_number(self, work_key: WorkKey) -> int:
-        """Return the number of the last reading, or of the first one if there is none."""
+        """Return the number of the last reading; without one, the number of the next pass."""
         last_pass = self.passes.get(work_key)
         return self.next_numbers.get(work_key, 1) if last_pass is None else last_pass.number
 
 
 class _Applier:
-    """One import into one workspace; ``people`` are the changes to each annotator's work so far."""
+    """One import into one workspace.
+
+    ``people`` are the changes of each annotator's work so far.
+    """
 
     def __init__(self, incoming: Incoming, workspace: Workspace) -> None:
         self._incoming = incoming
@@ -277,7 +277,7 @@ class _Applier:
         self.people = dict[str, PersonChanges]()
 
     def check(self) -> _PlanCounts:
-        """Return the problems of works that contradict their annotator's pass in the workspace."""
+        """Count the known events, and find the work that contradicts the workspace."""
         counts = _PlanCounts()
         if not self._earlier.passes:
             return counts
@@ -289,7 +289,7 @@ class _Applier:
             for work in self._incoming.work
             if (known_trace := known_traces[work.trace_id]) is not None
         ]
-        # Only work on a trace on which the annotator has a pass can contradict the workspace.
+        # Only work on a trace with a pass of its annotator can contradict the workspace.
         works_with_pass = [work for work in known_works if work.key in self._earlier.passes]
         for batch in batched(works_with_pass, _event_estimate, EVENTS_AT_ONCE):
             counts.add(batch, self._plan_works(batch))
@@ -298,20 +298,20 @@ class _Applier:
     def register(
         self, source: str, files: Sequence[str], request_key: str, imported_by: str | None
     ) -> ImportRecord:
-        """Register the import with its taxonomies and annotators, which may still be refused.
+        """Register the import, its taxonomies and its annotators.
 
         Args:
-            source: The format.
+            source: The name of the format.
             files: The names of the files.
             request_key: The text by which a repeated import continues this one.
-            imported_by: The name of the user, None if it is not known.
+            imported_by: The name of the user; None if unknown.
         """
         needed_taxonomies = {work.taxonomy for work in self._incoming.work}
         authors = {(work.annotator, work.author_kind) for work in self._incoming.work}
         with self._workspace.transaction():
             for taxonomy in self._incoming.taxonomies:
                 if taxonomy.ref in needed_taxonomies:
-                    # A taxonomy that is already stored keeps its texts.
+                    # A stored taxonomy keeps its texts.
                     self._workspace.add_taxonomy(taxonomy, in_use=False)
             for name, kind in sorted(authors):
                 self._workspace.add_annotator(name, kind)
@@ -320,14 +320,14 @@ class _Applier:
             )
 
     def write(self, record: ImportRecord, *, left_out: Collection[WorkKey]) -> _PlanCounts:
-        """Register the traces, then append the events of the works, those of several at a time.
+        """Register the traces, then append the events of the work in batches.
 
         Args:
             record: The registered import.
-            left_out: The keys of the works that are not written.
+            left_out: The keys of the work to leave out.
 
         Returns:
-            The counts, with the problems that appeared after the check.
+            The counts, and the problems since the check.
         """
         local_ids = register_traces(
             self._incoming.traces, self._workspace.register_trace, self._workspace
@@ -342,10 +342,10 @@ class _Applier:
             started_at = monotonic()
             plans = self._plan_works(batch)
             let_others_write(started_at)
-            # An error ends the import, so no part of the transaction needs a savepoint.
+            # An error ends the import, so no savepoint is needed.
             with self._workspace.transaction(without_savepoints=True):
                 if self._workspace.last_seqs(self._names) != self._earlier.last_seqs:
-                    # One of the annotators has worked in the workspace since the plan was made.
+                    # One of the annotators has worked since the plan was made.
                     self._earlier = _EarlierWork.read(self._workspace, self._names)
                     plans = self._plan_works(batch)
                 events = [event for plan in plans for event in plan.events]
@@ -354,7 +354,7 @@ class _Applier:
         return counts
 
     def _note_recorded(self, recorded: Sequence[Event]) -> None:
-        """Count the recorded events by annotator, and keep the number of each one's last event."""
+        """Update the counts and the last sequence number of each annotator."""
         for name, events_by_name in groupby(recorded, key=attrgetter("annotator")):
             events = list(events_by_name)
             self._earlier.last_seqs[name] = events[-1].seq
@@ -364,7 +364,6 @@ class _Applier:
             self.people[name] = _with_events(changes, events)
 
     def _plan_works(self, works: Sequence[_LocalWork]) -> list[_Plan]:
-        """Return the plan of each work."""
         facts_by_work = [
             dict(_facts_to_record(local_work, self._earlier.pass_number(local_work.key)))
             for local_work in works
@@ -384,16 +383,16 @@ class _Applier:
     def _ids_and_known_facts(
         self, ids: Sequence[str]
     ) -> tuple[Mapping[str, str], Mapping[str, Fact]]:
-        """Return the id to write for each event id, and the facts of known events by their ids.
+        """Return the id to write for each event id, and the recorded facts by id.
 
-        An event whose import was undone gets a new id, any other event keeps its id. An import is
-        undone by events whose ids follow from those of its own events (``undone_id``).
+        An event gets a new id if its import was undone. The id of the undoing event is derived from
+        the event's id (``undone_id``).
         """
         new_ids = {event_id: event_id for event_id in ids}
         known_facts: dict[str, Fact] = {}
-        # If no annotator of the import had events, none of its events can be known.
+        # Without earlier events of its annotators, no event of the import is known.
         ids_to_check = list(ids) if self._earlier.authors else []
-        # An event may have been imported and undone several times, so each new id is checked too.
+        # An event may have been imported and undone several times, so new ids are checked too.
         while ids_to_check:
             recorded = self._workspace.known_facts([new_ids[event_id] for event_id in ids_to_check])
             undoing = self._workspace.known_facts([undone_id(event_id) for event_id in recorded])
@@ -408,7 +407,10 @@ class _Applier:
     def _plan_work(
         self, local_work: _LocalWork, facts: Mapping[str, Fact], known_facts: Mapping[str, Fact]
     ) -> _Plan:
-        """Return the plan of a work from its facts by event id, and those in the workspace."""
+        """Return the plan of a work.
+
+        ``facts`` and ``known_facts`` are by event id.
+        """
         missing = {
             event_id: fact for event_id, fact in facts.items() if event_id not in known_facts
         }
@@ -430,7 +432,7 @@ class _Applier:
             work = local_work.work
             location = f"{work.annotator} on {work.trace_id}"
             return _Plan((), known_count, differing_count, RowProblem(work.file, location, reason))
-        # The facts are added to the pass that this workspace has.
+        # The pass exists already, so its start is not recorded again.
         added = {
             event_id: fact
             for event_id, fact in missing.items()
@@ -447,9 +449,10 @@ class _Applier:
 
 @dataclass(frozen=True, slots=True)
 class _CurrentPass:
-    """The content of the last pass of a work in this workspace.
+    """The content of an annotator's last reading of a trace.
 
-    ``labels`` are by mode and target, ``values`` are verdicts by mode, ``notes`` by span key.
+    ``labels`` are by mode and target, ``values`` are verdicts by mode, and ``notes`` are by span
+    key.
     """
 
     last_pass: Pass
@@ -459,12 +462,12 @@ class _CurrentPass:
 
     @classmethod
     def of(cls, workspace: Workspace, work_key: WorkKey, last_pass: Pass) -> _CurrentPass:
-        """Return the content of the last pass of an annotator on a trace.
+        """Read the content of a pass.
 
         Args:
             workspace: The workspace.
             work_key: The annotator, the trace and the taxonomy.
-            last_pass: The last pass.
+            last_pass: The pass.
         """
         annotator, trace_id, taxonomy = work_key
         filters = {"annotator": annotator, "trace_id": trace_id, "taxonomy": taxonomy}
@@ -479,17 +482,17 @@ class _CurrentPass:
         )
 
     def missing_facts(self, facts_by_id: Mapping[str, Fact]) -> dict[str, Fact]:
-        """Return the facts that the pass does not hold, by event id."""
+        """Return the facts that the pass lacks, by event id."""
         missing = {
             event_id: fact for event_id, fact in facts_by_id.items() if not self._is_recorded(fact)
         }
-        # ``_is_recorded`` is never true for ``PassStarted``. Alone it says nothing new, so a
-        # workspace that imports its own export gets no events.
+        # ``PassStarted`` always counts as missing. Alone it adds nothing, so a workspace that
+        # imports its own export gets no event.
         has_content = any(not isinstance(fact, PassStarted) for fact in missing.values())
         return missing if has_content else {}
 
     def has_other_details(self, fact: Fact) -> bool:
-        """Check whether the pass has the label that a fact adds, but with other details."""
+        """Check for a fact that adds an existing label with other details."""
         if not isinstance(fact, LabelAdded):
             return False
         own_label = self.labels.get((fact.label.mode, fact.label.target))
@@ -498,14 +501,14 @@ class _CurrentPass:
         )
 
     def _is_recorded(self, fact: Fact) -> bool:
-        """Check whether the pass already holds the content of a fact."""
+        """Check whether the pass has the content of a fact."""
         match fact:
             case LabelAdded(label):
                 return (label.mode, label.target) in self.labels
             case VerdictSet(mode, _, value):
                 return self.values.get(mode) is value
             case Judged(looks_at, absent):
-                # A judge looked at these modes. Those without a label are absent or unsure.
+                # A judged mode without a label is absent or unsure.
                 judged_values = {
                     mode: VerdictValue.ABSENT if mode in absent else VerdictValue.UNSURE
                     for mode in looks_at
@@ -525,9 +528,9 @@ class _CurrentPass:
                 return False
 
     def contradiction(self, new_facts: Iterable[Fact]) -> str | None:
-        """Return the reason why facts that the pass lacks cannot be added; None if they can."""
+        """Return the reason why missing facts cannot be added; None if they can."""
         if self.last_pass.finished:
-            # The problem names the annotator before this reason.
+            # The message begins with the annotator's name.
             return (
                 "has finished this trace here, and the file differs; import it under another "
                 "name with --annotator"
@@ -549,18 +552,17 @@ class _CurrentPass:
 
 
 def _event_estimate(local_work: _LocalWork) -> int:
-    """Return about how many events one annotator's work on one trace becomes."""
     work = local_work.work
     return len(work.labels) + len(work.verdicts) + len(work.notes) + 3
 
 
 def _with_events(changes: PersonChanges, events: Sequence[Event]) -> PersonChanges:
-    """Return an annotator's changes, increased by the counts of newly added events."""
+    """Return an annotator's changes with the counts of more events."""
     counts_by_type = Counter(type(event.fact) for event in events)
     started_passes = {
         (event.trace_id, event.taxonomy) for event in events if isinstance(event.fact, PassStarted)
     }
-    # A judge's absent verdicts are a part of this fact, not facts of their own.
+    # A judge's absent verdicts are in one fact.
     absent_counts = [len(event.fact.absent) for event in events if isinstance(event.fact, Judged)]
     passes_with_additions = {
         (event.trace_id, event.taxonomy)
@@ -584,12 +586,12 @@ def _with_events(changes: PersonChanges, events: Sequence[Event]) -> PersonChang
 
 
 def _is_differing_label(fact: Fact, recorded: Fact) -> bool:
-    """Check whether a fact adds a label that differs from the recorded label of the same id."""
+    """Check for a recorded label of the same id with different content."""
     if isinstance(fact, LabelAdded) and isinstance(recorded, LabelAdded):
         # Earlier versions recorded origins that do not fit the author.
         origin = label_origin(recorded.label.annotator, recorded.label.origin)
         recorded_label = structs.replace(recorded.label, origin=origin)
-        # The label may have been imported into a pass that has another number here.
+        # The recorded label may be in a pass of another number.
         return structs.replace(fact.label, pass_number=recorded_label.pass_number) != recorded_label
     return False
 
@@ -603,18 +605,18 @@ def _work_key_of(trace_pass: Pass) -> WorkKey:
 
 
 def _label_in_workspace(label: Label, work_key: WorkKey, number: int, kind: AnnotatorKind) -> Label:
-    """Return the label with the trace id and pass number of this workspace, and the id for them."""
+    """Return the label with the trace id, pass number and label id of this workspace."""
     annotator, trace_id, taxonomy = work_key
     is_judge = kind is AnnotatorKind.JUDGE
     if not is_judge and (trace_id, number) == (label.trace_id, label.pass_number):
-        return label  # its id is already ``label_id`` of the same arguments
+        return label  # the id is already made from these values
     make_id = suggestion_id if is_judge else label_id
     own_id = make_id(annotator, trace_id, taxonomy, label.mode, label.target)
     return structs.replace(label, id=own_id, trace_id=trace_id, pass_number=number)
 
 
 def _facts_to_record(local_work: _LocalWork, pass_number: int) -> Iterator[tuple[str, Fact]]:
-    """Yield the facts of a work to record in a pass, each with its lasting id."""
+    """Yield the facts of a work with their lasting ids."""
     work = local_work.work
     id_for = lasting_ids(*local_work.key)
     yield (
@@ -626,7 +628,7 @@ def _facts_to_record(local_work: _LocalWork, pass_number: int) -> Iterator[tuple
     for file_label in work.labels.values():
         label = _label_in_workspace(file_label, local_work.key, pass_number, work.author_kind)
         yield lasting_id("label added", label.id), LabelAdded(label)
-    # ``Judged`` holds the absent verdicts, and makes the verdicts count. It needs a finished trace.
+    # ``Judged`` includes the absent verdicts. It needs a finished trace.
     has_judged = work.author_kind is AnnotatorKind.JUDGE and work.finished_at is not None
     if has_judged:
         yield id_for("judged"), _judged_fact(work)
@@ -636,13 +638,16 @@ def _facts_to_record(local_work: _LocalWork, pass_number: int) -> Iterator[tuple
     for key, text in work.notes.items():
         yield id_for("span note", key, text), SpanNoteSet(key, "", text)
     if work.finished_at is not None and work.author_kind is not AnnotatorKind.JUDGE:
-        # An empty ``finished_at`` is a finished work whose time is not known.
+        # An empty ``finished_at`` means finished at an unknown time.
         yield id_for("finished"), PassFinished(at=work.finished_at or None)
 
 
 @lru_cache(maxsize=1000)
 def _shared_verdict(mode: str, value: VerdictValue) -> VerdictSet:
-    """Return a verdict; equal verdicts share one object, since most verdicts are the same few."""
+    """Return a verdict.
+
+    Equal verdicts share one object, which saves memory.
+    """
     return VerdictSet(mode, None, value)
 
 

@@ -1,4 +1,4 @@
-"""The size of the pieces in which an import is written, so that annotators can save meanwhile."""
+"""The batches of an import. Between them, annotators can save."""
 
 from __future__ import annotations
 
@@ -10,24 +10,23 @@ from mast_tui.workspace import TraceRecord, Workspace
 from mast_tui.writes import pause
 
 EVENTS_AT_ONCE: Final = 12_000
-"""Events in one transaction: somewhat less than a second of processor time. One person's work on
-one trace is never parted, so it can be more."""
+"""Events in one transaction: somewhat less than a second of processor time. The work of one person
+on one trace stays together, so there can be more."""
 
 REGISTERED_AT_ONCE: Final = 6000
 """Traces in one transaction."""
 
 _OTHERS_TURN: Final = 0.03
-"""Seconds between two transactions: a waiting program tries every 10 ms."""
+"""Seconds between two transactions. A waiting program tries every 10 ms."""
 
 Item = TypeVar("Item")
 
 
 def let_others_write(since: float | None = None) -> None:
-    """Pause for a moment, so that other programs can write.
+    """Pause, so that other programs can write.
 
     Args:
-        since: The time of the last write (``time.monotonic``), at which the pause begins. If it is
-            None, the pause begins now.
+        since: The start of the pause (``time.monotonic``); None for now.
     """
     seconds = _OTHERS_TURN if since is None else since + _OTHERS_TURN - monotonic()
     if seconds > 0:
@@ -37,7 +36,9 @@ def let_others_write(since: float | None = None) -> None:
 def batched(
     items: Iterable[Item], size: Callable[[Item], int], at_most: int
 ) -> Iterator[list[Item]]:
-    """Yield lists of items up to a total size; a larger item is alone in its list.
+    """Yield lists of items up to a total size.
+
+    An item above this size is alone in its list.
 
     Args:
         items: The items.
@@ -61,20 +62,20 @@ def batched(
 def register_traces(
     records: Sequence[TraceRecord], register: Callable[[TraceRecord], str], workspace: Workspace
 ) -> dict[str, str]:
-    """Register traces in batches, and return the id in the workspace for each id in the records.
+    """Register traces in batches, and return their ids in the workspace by their given ids.
 
     Args:
         records: The facts of the traces.
-        register: Registers a trace that the workspace may know, and returns its id there.
+        register: Registers a trace that may be known, and returns its id in the workspace.
         workspace: The workspace.
     """
     local_ids = {record.trace_id: record.trace_id for record in records}
     for start in range(0, len(records), REGISTERED_AT_ONCE):
-        if start:  # between two transactions
+        if start:  # not before the first transaction
             let_others_write()
         with workspace.transaction():
             batch = records[start : start + REGISTERED_AT_ONCE]
-            # New traces are registered together, which is faster than one by one.
+            # Registering new traces together is faster than one by one.
             not_registered = workspace.register_unknown_traces(batch)
             for record in not_registered:
                 local_ids[record.trace_id] = register(record)

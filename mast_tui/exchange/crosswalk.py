@@ -1,4 +1,4 @@
-"""Crosswalks: the counterparts of one taxonomy's modes in another taxonomy."""
+"""Crosswalks: translations of modes from one taxonomy to another."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.toml_text import parse_toml
 
 ANY: Final = ""
-"""The taxonomy of an entry that holds for modes of any taxonomy."""
+"""The taxonomy of an entry for modes of any taxonomy."""
 
 _SHIPPED: Final = Path(__file__).with_name("crosswalks")
 _REQUIRED_COLUMNS: Final = ("from", "to")
@@ -28,9 +28,9 @@ _COLUMNS: Final = (*_REQUIRED_COLUMNS, "taxonomy")
 
 @dataclass(frozen=True, slots=True)
 class CrosswalkEntry:
-    """One line of a crosswalk: a mode and its counterparts; there may be none.
+    """A mode and its counterparts in another taxonomy.
 
-    ``taxonomy`` is the reference of the mode's own taxonomy, empty for any with such a mode.
+    ``taxonomy`` is the reference of the mode's taxonomy, or ``ANY``.
     """
 
     source: str
@@ -39,7 +39,7 @@ class CrosswalkEntry:
 
 
 def find_crosswalk(path: Path) -> Path:
-    """Return the file at a path, else the package's own crosswalk of that name.
+    """Return the file at a path, else the package's own crosswalk of this name.
 
     Raises:
         ExchangeError: There is no such file and no such crosswalk.
@@ -54,13 +54,13 @@ def find_crosswalk(path: Path) -> Path:
 
 
 def read_crosswalk(path: Path) -> tuple[CrosswalkEntry, ...]:
-    """Return the entries of a crosswalk in a CSV, TOML or JSON file.
+    """Read the entries of a crosswalk from a CSV, TOML or JSON file.
 
-    The columns of CSV are ``from``, ``to`` and, optional, ``taxonomy``.
+    A CSV file has the columns ``from``, ``to`` and optionally ``taxonomy``.
 
-    In TOML a table ``[modes]`` holds ``"name" = "1.3"`` or a list of codes, which is empty for a
-    mode without a counterpart. A table named by a taxonomy's ``id@version`` holds only modes of
-    that taxonomy; it is empty if none of them has a counterpart. JSON has the same shape.
+    A TOML or JSON file has tables such as ``"name" = "1.3"``. A value can also be a list of codes.
+    The table ``modes`` is for modes of any taxonomy. Other tables are named by the ``id@version``
+    of a taxonomy.
 
     Raises:
         ExchangeError: The file cannot be read, or it is no crosswalk.
@@ -71,7 +71,6 @@ def read_crosswalk(path: Path) -> tuple[CrosswalkEntry, ...]:
 
 
 def _from_csv(path: Path) -> tuple[CrosswalkEntry, ...]:
-    """Return the entries in the rows of a CSV file."""
     entries = []
     for row in read_rows(path, allowed=_COLUMNS, needed=_REQUIRED_COLUMNS):
         source = row.cells["from"].strip()
@@ -102,7 +101,7 @@ def _crosswalk_document(path: Path) -> Mapping[str, object]:
 
 
 def _from_tables(document: Mapping[str, object], path: Path) -> tuple[CrosswalkEntry, ...]:
-    """Return the entries in the tables of a TOML or JSON file: ``modes``, or a taxonomy's."""
+    """Return the entries in the tables of a TOML or JSON file."""
     entries = []
     if not document:
         raise ExchangeError(f"{path}: the crosswalk is empty")
@@ -121,18 +120,17 @@ def _from_tables(document: Mapping[str, object], path: Path) -> tuple[CrosswalkE
 def translated(
     incoming: Incoming, entries: Sequence[CrosswalkEntry], target: Taxonomy, path: Path
 ) -> Incoming:
-    """Return the contents of an import with all labels and verdicts on modes of ``target``.
+    """Translate all labels and verdicts of an import to a taxonomy.
 
-    A mode of ``target`` may be the counterpart of several source modes. It is present if any of
-    them is present, else unsure if any is unsure, else absent if all of them are absent, else it
-    has no verdict. Labels of modes without a counterpart are left out, and a note tells how many.
-    Work that is already under ``target`` does not change.
+    If several modes become one mode, it is present if any of them is, else unsure if any is. It is
+    absent only if all of them are. Labels of modes without a counterpart are left out and counted
+    in a note.
 
     Args:
         incoming: The contents of the import.
         entries: The entries of the crosswalk.
         target: The taxonomy of the result.
-        path: The crosswalk's file, for messages.
+        path: The file of the crosswalk, for messages.
 
     Raises:
         ExchangeError: An entry names a mode that its taxonomy does not have.
@@ -168,10 +166,7 @@ def translated(
 def _slugs_by_source(
     source: Taxonomy, entries: Sequence[CrosswalkEntry], target: Taxonomy
 ) -> Mapping[str, tuple[str, ...]]:
-    """Return the slugs of the target modes by the slug of their source mode.
-
-    Source modes without a counterpart are left out.
-    """
+    """Return the slugs of target modes by the slug of the source mode."""
     mapping: dict[str, tuple[str, ...]] = {}
     for entry in entries:
         mode = source.find(entry.source) if entry.taxonomy in (ANY, source.ref) else None
@@ -185,7 +180,7 @@ def _slugs_by_source(
 def _check_modes(
     entries: Sequence[CrosswalkEntry], incoming: Incoming, target: Taxonomy, path: Path
 ) -> None:
-    """Raise ``ExchangeError`` if an entry names a mode that does not exist."""
+    """Check that all modes of the entries exist."""
     for entry in entries:
         for name in entry.targets:
             if target.find(name) is None:
@@ -199,15 +194,10 @@ def _check_modes(
 def _translated_work(
     work: ImportedWork, slugs_by_source: Mapping[str, tuple[str, ...]], target: Taxonomy
 ) -> ImportedWork:
-    """Return one annotator's work on a trace, with labels and verdicts on modes of ``target``.
+    """Translate one annotator's work on a trace.
 
-    Labels of modes without a counterpart are left out. Labels that become the same label are
-    merged, with all their notes.
-
-    Args:
-        work: The annotator's work under the source taxonomy.
-        slugs_by_source: The slugs of the target modes by the slug of their source mode.
-        target: The target taxonomy.
+    Labels of modes without a counterpart are left out. Labels that become equal are merged with
+    their notes.
     """
     labels: dict[str, Label] = {}
     for label in work.labels.values():
@@ -231,9 +221,10 @@ def _translated_work(
 def _translated_verdicts(
     work: ImportedWork, slugs_by_source: Mapping[str, tuple[str, ...]], present: set[str]
 ) -> dict[str, VerdictValue]:
-    """Return the absent and unsure verdicts on those target modes that are not in ``present``.
+    """Return the absent and unsure verdicts on the target modes.
 
-    A target mode is unsure if one of its source modes is, and absent only if all of them are.
+    Modes in ``present`` get no verdict. A mode is unsure if any of its source modes is, and absent
+    if all of them are.
     """
     source_verdicts: dict[str, set[VerdictValue | None]] = {}
     for source_slug, target_slugs in slugs_by_source.items():

@@ -1,8 +1,8 @@
-"""Reading and making CSV as Python, R and spreadsheets agree on it.
+"""Reading and writing of CSV in the form that Python, R and spreadsheets share.
 
-UTF-8 (a byte order mark is read and not written), comma (semicolon and tab are read too), double
-quotes where needed, one heading row. Cells are data and stay as they are, also those that a
-spreadsheet would take for a formula.
+It is UTF-8 with commas, double quotes where needed, and one heading row. A byte order mark,
+semicolons and tabs are also read. Cells stay unchanged, even if a spreadsheet would read them as a
+formula.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ _ROWS_AT_ONCE: Final = 500
 
 
 class CsvRow(NamedTuple):
-    """One row: its texts (missing ones are empty) and the line on which it begins."""
+    """A row with the number of its first line.
+
+    Missing cells are empty.
+    """
 
     file: Path
     line: int
@@ -48,7 +51,10 @@ class CsvRow(NamedTuple):
 def _columns_and_rows(
     path: Path, problems: list[RowProblem]
 ) -> tuple[tuple[str, ...], Iterator[CsvRow]]:
-    """Return a file's columns and an iterator of its rows; broken rows go to ``problems``."""
+    """Return the columns of a file, and an iterator of its rows.
+
+    Broken rows are added to ``problems`` during the iteration.
+    """
     text = _decoded_text(path)
     text_file = io.StringIO(text, newline="")
     reader = csv.reader(text_file, strict=True, delimiter=csv_separator(text))
@@ -67,11 +73,6 @@ def _columns_and_rows(
 
 
 def _decoded_text(path: Path) -> str:
-    """Return the text of a file.
-
-    Raises:
-        ExchangeError: The file is not UTF-8.
-    """
     data = path.read_bytes()
     try:
         return data.decode("utf-8-sig")
@@ -88,10 +89,9 @@ def _checked_rows(
     lines: Iterator[tuple[int, list[str] | str]],
     problems: list[RowProblem],
 ) -> Iterator[CsvRow]:
-    """Yield the rows that are not empty, and add a problem for each broken row to ``problems``.
+    """Yield the rows that are not empty, and add broken rows to ``problems``.
 
-    Each of ``lines`` is the number of a row's first line with its cells, or with a message if the
-    row is broken. Short rows are filled up with empty cells.
+    ``lines`` holds each row's first line number with its cells, or with a message for a broken row.
     """
     width = len(columns)
     for line, cells in lines:
@@ -111,12 +111,12 @@ def _line_location(line: int) -> str:
 
 
 def _numbered_rows(reader: Iterator[list[str]]) -> Iterator[tuple[int, list[str] | str]]:
-    """Yield the number of each row's first line, with its cells or, if it is broken, a message."""
+    """Yield each row's first line number with its cells, or with a message for a broken row."""
     first_line = 1
     has_ended = False
     while not has_ended:
         batch = list[tuple[int, list[str] | str]]()
-        # The limit holds for the whole program, so it is restored before each ``yield``.
+        # The limit is global to the process, so it is restored before each ``yield``.
         limit = csv.field_size_limit(_MAX_CELL)
         try:
             while len(batch) < _ROWS_AT_ONCE:
@@ -139,16 +139,18 @@ def stream_rows(
     allowed: Iterable[str],
     needed: Iterable[str],
 ) -> Iterator[CsvRow]:
-    """Yield the rows of several files, whose headings are all checked before the first row.
+    """Yield the rows of several files.
+
+    All headings are checked before the first row.
 
     Args:
         files: The files.
-        problems: Receives a problem for each broken row.
+        problems: Receives the broken rows.
         allowed: The columns that a file may have.
         needed: The columns that a file must have.
 
     Raises:
-        ExchangeError: A file is no CSV table with these columns.
+        ExchangeError: A file is not a CSV table with these columns.
     """
     tables: list[Iterator[CsvRow]] = []
     for file in files:
@@ -159,7 +161,7 @@ def stream_rows(
 
 
 def read_rows(path: Path, *, allowed: Iterable[str], needed: Iterable[str]) -> list[CsvRow]:
-    """Return all rows of a file in a list.
+    """Return all rows of a file.
 
     Args:
         path: The file's path.
@@ -167,7 +169,7 @@ def read_rows(path: Path, *, allowed: Iterable[str], needed: Iterable[str]) -> l
         needed: The columns that the file must have.
 
     Raises:
-        ExchangeError: The file is no CSV table with these columns, or one of its rows is broken.
+        ExchangeError: The file is not a CSV table with these columns, or a row is broken.
     """
     problems: list[RowProblem] = []
     rows = list(stream_rows([path], problems, allowed=allowed, needed=needed))
@@ -179,7 +181,7 @@ def read_rows(path: Path, *, allowed: Iterable[str], needed: Iterable[str]) -> l
 def _check_columns(
     columns: tuple[str, ...], path: Path, *, allowed: Iterable[str], needed: Iterable[str]
 ) -> None:
-    """Raise ``ExchangeError`` if a needed column is missing or a column is not allowed."""
+    """Check that all needed columns are present and that all columns are allowed."""
     for name in needed:
         if name not in columns:
             raise ExchangeError(f"{path}: column {name!r} is missing")
@@ -191,10 +193,10 @@ def _check_columns(
 
 
 def trial_in(text: str) -> int | None:
-    """Return the number of a trial in a cell, None if the cell is empty.
+    """Return the number of a trial in a cell; None if it is empty.
 
     Raises:
-        ValueError: The cell is no whole number from 0.
+        ValueError: The cell is not a whole number from 0.
     """
     if not text.strip():
         return None
@@ -205,7 +207,7 @@ def trial_in(text: str) -> int | None:
 
 
 def share_in(name: str, text: str) -> float | None:
-    """Return the number in a cell, None if it is empty.
+    """Return the number in a cell; None if it is empty.
 
     Args:
         name: The column's name.

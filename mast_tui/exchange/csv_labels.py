@@ -1,7 +1,7 @@
-"""Labels and verdicts as CSV: ``csv-long`` and ``csv-wide``.
+"""Labels and verdicts as CSV in the formats ``csv-long`` and ``csv-wide``.
 
-``csv-long`` has one row per label or verdict, the tidy form that scripts read and write.
-``csv-wide`` has one row per annotator and trace, and one column per mode.
+``csv-long`` has a row for each label or verdict. ``csv-wide`` has a row for each annotator and
+trace, with a column for each mode.
 """
 
 from __future__ import annotations
@@ -64,12 +64,12 @@ COLUMNS: Final = (
 TASK_ID: Final = "task_id"
 TRIAL: Final = "trial"
 _FACTS: Final = (TASK_ID, TRIAL)
-"""The columns of an import that are facts of the trace, the same in all its rows."""
+"""The columns about the trace, which are the same in all of its rows."""
 FINISHED: Final = "finished"
 NOTE: Final = "note"
-"""The value of a row that holds a note on a span, of no mode."""
+"""The value of a row with a note on a span. Such a row has no mode."""
 _REMEMBERED_ROWS: Final = 4096
-"""The number of parsed rows in the cache; rows that differ only in their trace share one entry."""
+"""The number of cached contents of rows. Rows that differ only in their trace share one."""
 _TARGET_COLUMNS: Final = ("span_first", "span_last", "quote", "char_start", "char_end")
 _VALUES: Final = {value.value: value for value in VerdictValue}
 EnumValue = TypeVar("EnumValue", Severity, Origin)
@@ -92,17 +92,19 @@ def read_csv_long(
     find_taxonomy: Callable[[str], Taxonomy | None],
     annotator: str | None = None,
 ) -> Incoming:
-    """Read tables with one label, verdict or note per row; an invalid row becomes a problem.
+    """Read tables with a label, verdict or note in each row.
+
+    An invalid row becomes a problem.
 
     Args:
         files: The files.
         taxonomy: The taxonomy of rows without one.
-        find_taxonomy: Returns a taxonomy by ``id@version``, None if it is not known.
-        annotator: The author of all rows, None if each row names its author.
+        find_taxonomy: Returns a taxonomy by ``id@version``; None if it is unknown.
+        annotator: The author of all rows; None if the rows name their authors.
 
     Raises:
-        ExchangeError: A file is no such table, or ``annotator`` is given although the rows name
-            several authors.
+        ExchangeError: A file is not such a table, or the rows name several authors despite
+            ``annotator``.
     """
     needed = ("trace_id", "mode", "value", *(() if annotator else ("annotator",)))
     builder = IncomingBuilder()
@@ -137,9 +139,9 @@ def _add_long_row(
     row: CsvRow,
     content_of: Callable[[tuple[str, ...], tuple[str, ...]], _RowContent],
 ) -> None:
-    """Add the label, verdict or note of a row, and its facts about the trace, to the builder.
+    """Add the content of a row and its facts about the trace to the builder.
 
-    ``content_of`` returns the content of a row by its columns and texts.
+    ``content_of`` returns the content by the columns and texts of the row.
 
     Raises:
         ValueError: The row is not valid; nothing was added.
@@ -149,8 +151,8 @@ def _add_long_row(
     trace_id = texts[trace_column].strip()
     if not trace_id:
         raise ValueError("'trace_id' is empty")
-    # With the cells of the trace emptied, rows that differ only in them share one cached result of
-    # ``content_of``.
+    # The cells about the trace are emptied, so that ``content_of`` has one result for rows that
+    # differ only in them.
     texts[trace_column] = ""
     facts = _take_facts(row.columns, texts)
     trace = _with_facts(builder.traces.get(trace_id), trace_id, facts)
@@ -168,7 +170,7 @@ def _add_long_row(
 
 
 def _take_facts(columns: tuple[str, ...], texts: list[str]) -> Mapping[str, str]:
-    """Return the facts of a row about its trace by column, and empty their cells in ``texts``."""
+    """Return the facts of a row about its trace, and empty their cells in ``texts``."""
     facts: dict[str, str] = {}
     for name in _FACTS:
         if name in columns:
@@ -181,7 +183,7 @@ def _take_facts(columns: tuple[str, ...], texts: list[str]) -> Mapping[str, str]
 def _with_facts(
     earlier: TraceRecord | None, trace_id: str, facts: Mapping[str, str]
 ) -> TraceRecord | None:
-    """Return the trace of earlier rows with the facts of one more row; None if no row has facts.
+    """Return the record of a trace with the facts of another row; None without any facts.
 
     Raises:
         ValueError: A fact is not valid, or rows contradict each other.
@@ -195,21 +197,21 @@ def _with_facts(
 
 
 class _RowContent(NamedTuple):
-    """The content of a row without its trace; many rows have the same content."""
+    """The content of a row without its trace. Many rows share it."""
 
     annotator: str
     kind: AnnotatorKind
     taxonomy: Taxonomy
     ref: str
     add: Callable[[ImportedWork, str], None]
-    """Adds the content, with the row's location, to the work on a trace; raises ``ValueError`` if
-    it contradicts other rows."""
+    """Adds the content to the work on a trace. The second argument is the location of the row.
+    Raises ``ValueError`` for a contradiction with other rows."""
 
 
 def _row_adder(cells: Mapping[str, str], taxonomy: Taxonomy) -> Callable[[ImportedWork, str], None]:
-    """Return a function that adds the content of a row to a draft of work.
+    """Return a function that adds the content of a row to work.
 
-    The second argument of the function is the location of the row, for messages.
+    Its second argument is the location of the row.
 
     Raises:
         ValueError: A cell is not valid.
@@ -239,7 +241,7 @@ def _row_adder(cells: Mapping[str, str], taxonomy: Taxonomy) -> Callable[[Import
 def _label_adder(
     cells: Mapping[str, str], mode: str, time: str
 ) -> Callable[[ImportedWork, str], None]:
-    """Return a function as ``_row_adder`` does, for a row with a label of a mode."""
+    """Return such a function for a row with a label."""
     target = _target_in(cells)
     note = cells.get("note", "")
     confidence = share_in("confidence", cells.get("confidence", ""))
@@ -262,10 +264,10 @@ def _label_adder(
 
 
 def _span_note(cells: Mapping[str, str]) -> tuple[str, str]:
-    """Return the span's key and the text of the note in a row.
+    """Return the key of the span and the text of the note in a row.
 
     Raises:
-        ValueError: The row is no note on one span.
+        ValueError: The row is not a valid note on one span.
     """
     target = _target_in(cells)
     text = cells.get("note", "")
@@ -279,7 +281,7 @@ def _span_note(cells: Mapping[str, str]) -> tuple[str, str]:
 
 
 def _check_has_no_target(cells: Mapping[str, str], value: str) -> None:
-    """Raise ``ValueError`` if a row with this value names a span or a quote."""
+    """Check that a row about the whole trace has no span and no quote."""
     for name in _TARGET_COLUMNS:
         if cells.get(name):
             raise ValueError(
@@ -288,7 +290,7 @@ def _check_has_no_target(cells: Mapping[str, str], value: str) -> None:
 
 
 def _target_in(cells: Mapping[str, str]) -> Target:
-    """Return the target in a row's cells; the whole trace if they are empty.
+    """Return the target in a row; the whole trace if its cells are empty.
 
     Raises:
         ValueError: The cells contradict each other.
@@ -312,7 +314,7 @@ def _target_in(cells: Mapping[str, str]) -> Target:
 
 
 def _mode_in(cell: str, slug_cell: str, taxonomy: Taxonomy) -> Mode:
-    """Return the mode named by the cells ``mode`` and ``slug`` of a row.
+    """Return the mode in the cells ``mode`` and ``slug``.
 
     Raises:
         ValueError: The mode is missing or unknown, or the cells name different modes.
@@ -331,10 +333,10 @@ def _mode_in(cell: str, slug_cell: str, taxonomy: Taxonomy) -> Mode:
 
 
 def _offset_in(cells: Mapping[str, str], name: str) -> int | None:
-    """Return the offset, a number of characters, in the cell ``name``; None if it is empty.
+    """Return the character offset in a cell; None if it is empty.
 
     Raises:
-        ValueError: The cell is no number from 0.
+        ValueError: The cell is not a whole number from 0.
     """
     text = cells.get(name, "").strip()
     if not text:
@@ -345,10 +347,10 @@ def _offset_in(cells: Mapping[str, str], name: str) -> int | None:
 
 
 def _enum_value_in(cells: Mapping[str, str], name: str, kind: type[EnumValue]) -> EnumValue | None:
-    """Return the member of the enumeration ``kind`` in a cell, None if the cell is empty.
+    """Return the member of an enumeration in a cell; None if it is empty.
 
     Raises:
-        ValueError: ``kind`` has no such member.
+        ValueError: There is no such member.
     """
     text = cells.get(name, "").strip().lower()
     if not text:
@@ -367,10 +369,10 @@ def _flag_in(text: str) -> bool:
 
 
 def iso_time(text: str) -> str:
-    """Return a time as ISO 8601 in UTC, empty for an empty text.
+    """Return a time as ISO 8601 in UTC; empty for an empty text.
 
     Raises:
-        ValueError: The text is no time.
+        ValueError: The text is not a time.
     """
     text = text.strip()
     if not text:
@@ -388,7 +390,7 @@ def iso_time(text: str) -> str:
 
 
 def write_csv_long(all_work: Iterable[TraceWork], taxonomy: Taxonomy) -> str:
-    """Return the rows of ``csv-long``, sorted by trace, annotator, mode and span key.
+    """Return the table ``csv-long``, sorted by trace, annotator, mode and span key.
 
     Args:
         all_work: The work of annotators under the taxonomy.
@@ -399,10 +401,7 @@ def write_csv_long(all_work: Iterable[TraceWork], taxonomy: Taxonomy) -> str:
 
 
 def _work_rows(work: TraceWork, taxonomy: Taxonomy) -> Iterator[dict[str, str]]:
-    """Yield the rows of a work: labels and verdicts, then notes, then the row ``finished``.
-
-    A mode with labels has no row for its verdict, which is present.
-    """
+    """Yield the rows of a work: labels and verdicts, then notes, then the finish."""
     for mode in taxonomy.all_modes:
         labels = sorted(work.labels_of(mode.slug), key=_sort_key)
         if labels:
@@ -416,7 +415,7 @@ def _work_rows(work: TraceWork, taxonomy: Taxonomy) -> Iterator[dict[str, str]]:
 
 
 def _sort_key(label: Label) -> tuple[str, str, int, str, str]:
-    """Return a key in which no two labels are equal, so that two exports have the same order."""
+    """Return a unique sort key, so that the order of an export never varies."""
     target = label.target
     return (
         target.first or "",
@@ -428,7 +427,7 @@ def _sort_key(label: Label) -> tuple[str, str, int, str, str]:
 
 
 def _label_row(work: TraceWork, mode: Mode, label: Label) -> dict[str, str]:
-    """Return the row of a label; its remedy is a part of the note."""
+    """Return the row of a label."""
     target = label.target
     return _csv_row(
         work,
@@ -465,7 +464,7 @@ VERDICT_BY_CELL: Final[Mapping[str, VerdictValue | None]] = {
     "0": VerdictValue.ABSENT,
     "?": VerdictValue.UNSURE,
     "": None,
-    # What a column of numbers with holes becomes in pandas.
+    # pandas writes integers with missing values like this.
     "1.0": VerdictValue.PRESENT,
     "0.0": VerdictValue.ABSENT,
 }
@@ -479,7 +478,7 @@ NUMBERS: Final[Mapping[VerdictValue | None, int]] = {
     VerdictValue.PRESENT: 1,
     VerdictValue.ABSENT: 0,
 }
-"""The number of a verdict; unsure and open have none."""
+"""The number of a verdict. Unsure and open have none."""
 
 _OUTCOMES: Final = {
     "": Outcome.UNKNOWN,
@@ -492,19 +491,19 @@ _OUTCOMES: Final = {
 def read_csv_wide(
     files: Sequence[Path], *, taxonomy: Taxonomy, annotator: str | None = None
 ) -> Incoming:
-    """Read tables with one annotator's verdicts on one trace per row.
+    """Read tables with an annotator's verdicts on a trace in each row.
 
-    Each row becomes a finished first pass, with its labels on the whole trace. An invalid row
-    becomes a problem.
+    A row becomes a finished first pass with labels on the whole trace. An invalid row becomes a
+    problem.
 
     Args:
         files: The files.
-        taxonomy: The taxonomy, whose codes of modes are columns.
-        annotator: The author of all rows, None if each row names its author.
+        taxonomy: The taxonomy. The codes of its modes are columns.
+        annotator: The author of all rows; None if the rows name their authors.
 
     Raises:
-        ExchangeError: A file is no such table, or ``annotator`` is given although the rows name
-            several authors.
+        ExchangeError: A file is not such a table, or the rows name several authors despite
+            ``annotator``.
     """
     codes = [mode.code for mode in taxonomy.modes]
     allowed = ("trace_id", "annotator", *FACTS, *codes, SCORE, VERSION, DATE, TASK_ID, TRIAL)
@@ -519,7 +518,7 @@ def read_csv_wide(
             name = annotator_of(cells.get("annotator", ""), annotator)
             draft = _wide_work(name, trace.trace_id, row, taxonomy)
             earlier_draft = builder.drafts.get(draft.key)
-            # The same row may be in two files.
+            # Two files may have the same row.
             if earlier_draft is not None and replace(earlier_draft, file=draft.file) != draft:
                 raise ValueError(f"{trace.trace_id} has two different rows by {name}")
             builder.add_work(draft)
@@ -529,7 +528,9 @@ def read_csv_wide(
 
 
 def _wide_work(name: str, trace_id: str, row: CsvRow, taxonomy: Taxonomy) -> ImportedWork:
-    """Return the verdicts in a row's cells; present becomes a label on the whole trace.
+    """Return the work in a row.
+
+    The verdict present becomes a label on the whole trace.
 
     Raises:
         ValueError: A cell has another text than ``1``, ``0``, ``?`` or nothing.
@@ -556,7 +557,7 @@ def _wide_work(name: str, trace_id: str, row: CsvRow, taxonomy: Taxonomy) -> Imp
 
 
 def _trace_in(cells: Mapping[str, str], earlier: Mapping[str, TraceRecord]) -> TraceRecord:
-    """Return the record of the trace that a row is about, with the facts of earlier rows.
+    """Return the record of a row's trace, merged with earlier rows.
 
     Raises:
         ValueError: A cell is not valid, or contradicts an earlier row.
@@ -583,10 +584,10 @@ def _trace_in(cells: Mapping[str, str], earlier: Mapping[str, TraceRecord]) -> T
 
 
 def _start_time_in(text: str) -> float | None:
-    """Return the time in a cell in Unix seconds, None if the cell is empty.
+    """Return the time in a cell in Unix seconds; None if it is empty.
 
     Raises:
-        ValueError: The cell is no time.
+        ValueError: The cell is not a time.
     """
     if not text:
         return None
@@ -599,12 +600,12 @@ def _start_time_in(text: str) -> float | None:
 def write_csv_wide(
     all_work: Iterable[TraceWork], records: Mapping[str, TraceRecord], taxonomy: Taxonomy
 ) -> str:
-    """Return the rows of ``csv-wide``, sorted by trace and annotator.
+    """Return the table ``csv-wide``, sorted by trace and annotator.
 
     Args:
         all_work: The work of annotators under the taxonomy.
         records: The known facts of traces by id.
-        taxonomy: The taxonomy, with a column for each of its modes.
+        taxonomy: The taxonomy. Each mode is a column.
     """
     rows = [
         (work, records.get(work.trace_id, TraceRecord(work.trace_id)))
@@ -622,7 +623,7 @@ def write_csv_wide(
 
 
 def _row_cells(work: TraceWork, trace: TraceRecord, taxonomy: Taxonomy) -> dict[str, str]:
-    """Return the cells of an annotator's work on a trace by column, the optional ones included."""
+    """Return the cells of a row by column, including optional columns."""
     return {
         "trace_id": trace.trace_id,
         "annotator": work.annotator,

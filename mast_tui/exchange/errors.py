@@ -11,11 +11,14 @@ from mast_tui.labels import InvalidName
 
 
 class ExchangeError(MastError):
-    """A file cannot be imported or written; the message says where, what and what to do."""
+    """An error for a file that cannot be imported or written.
+
+    The message has the location, the reason and the remedy.
+    """
 
 
 class Remedy(Enum):
-    """The ways to import a row after all."""
+    """The ways to import a refused row."""
 
     FIX_ROW = "fix the row"
     ALLOW_NEW = "accept the name as a new one"
@@ -23,9 +26,9 @@ class Remedy(Enum):
 
 
 class UnorderedSpans(ExchangeError):
-    """The order of labelled spans is not known, so the gold could miss that places overlap.
+    """An error for labelled spans in unknown order, in which overlaps cannot be found.
 
-    ``explanation`` says how many there are, and where the files of their traces were looked for.
+    ``explanation`` has their number and the searched folders.
     """
 
     def __init__(self, explanation: str) -> None:
@@ -37,7 +40,7 @@ class UnorderedSpans(ExchangeError):
 
 @dataclass(frozen=True, slots=True)
 class RowProblem:
-    """A row that cannot be imported: its file, its place in it (``row 12``) and the reason."""
+    """A row that cannot be imported: its file, its location such as ``row 12``, and the reason."""
 
     file: Path
     place: str
@@ -46,12 +49,12 @@ class RowProblem:
 
     @classmethod
     def of(cls, file: Path, place: str, reason: object) -> RowProblem:
-        """Return the problem for an error, with the remedy that helps.
+        """Return the problem for an error, with its remedy.
 
         Args:
             file: The file.
             place: The location in the file.
-            reason: The error, or a text.
+            reason: The error, or its text.
         """
         is_name = isinstance(reason, InvalidName)
         remedy = Remedy.OTHER_NAME if is_name else Remedy.FIX_ROW

@@ -1,6 +1,6 @@
-"""The record of a format of labels, and the requests to read and to write labels.
+"""The record of a format of labels, and the requests of imports and exports.
 
-The table of all formats is ``mast_tui/exchange/registry.py``.
+All formats are in ``mast_tui/exchange/registry.py``.
 """
 
 from __future__ import annotations
@@ -24,40 +24,40 @@ if TYPE_CHECKING:
     from mast_tui.workspace.registers.pseudonyms import Pseudonyms
 
 Counts = dict[str, Any]
-"""The numbers of traces, labels and so on in an export, under the names that ``--json`` prints."""
+"""The counts of an export, such as traces and labels, by their name in ``--json``."""
 
 Reporter = Callable[[str], None]
 
 
 class FormatContent(Enum):
-    """The content of a format, on which its options depend."""
+    """The content of a format."""
 
     LABELS = auto()
-    """The labels, with their places in the trace, and the verdicts of any annotators."""
+    """Labels with their positions, and verdicts."""
     VERDICTS = auto()
-    """The verdicts of any annotators, for which the order of spans does not matter."""
+    """Verdicts. The order of spans does not matter."""
     GOLD = auto()
-    """The gold with its sides, its protocol and its figures."""
+    """The gold with its sides, protocol and figures."""
     CODEBOOK = auto()
     """The modes of a taxonomy with guidelines and cases, without labels."""
     WORKSPACE = auto()
-    """A whole workspace. Export and import of it have functions of their own, because it is
-    merged event by event: ``exporters.files.add_workspace`` and ``jsonl.read_jsonl``."""
+    """A whole workspace. It is merged event by event, so it has functions of its own:
+    ``exporters.files.add_workspace`` and ``jsonl.read_jsonl``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A file format in which labels are exported or imported.
+    """A file format of labels.
 
     Attributes:
-        title: A description of the contents.
-        file_name: The suggested name of an export. Without a suffix it is the name of a folder.
-        companion: The ending of the second file that an export writes; empty for no such file.
-        reads: The importer, None if there is none.
-        writes: The exporter, None if there is none.
-        first_passes: True if an export usually holds finished first passes.
+        title: The description of the contents.
+        file_name: The suggested name of an export. A name without a suffix is a folder.
+        companion: The end of the second file's name; empty for no such file.
+        reads: The importer; None if there is none.
+        writes: The exporter; None if there is none.
+        first_passes: True if an export has finished first passes by default.
         uses_workers: True if the importer can read files in several processes.
-        holds_texts: True if an export holds the texts of traces.
+        holds_texts: True if an export has the texts of traces.
     """
 
     name: str
@@ -92,11 +92,11 @@ class Format:
         return not Path(self.file_name).suffix
 
     def companion_path(self, output: Path, ending: str) -> Path:
-        """Return the path of a second file that is written beside an export.
+        """Return the path of a second file beside an export.
 
         Args:
             output: The path of the export.
-            ending: The ending of the second file.
+            ending: The end of the second file's name.
         """
         # Exports named gold.v1 and gold.v2 would share a second file gold.ENDING.
         is_usual = output.suffix == Path(self.file_name).suffix
@@ -104,17 +104,16 @@ class Format:
 
     @property
     def usual_pass(self) -> Which:
-        """The pass that an export holds unless another one is requested."""
+        """The default pass of an export."""
         return "first" if self.first_passes else "last"
 
 
 @dataclass(frozen=True, slots=True)
 class ImportRequest:
-    """The files of an import, and what their importer may need to know.
+    """The files and options of an import.
 
-    ``taxonomy`` is that of rows without one. ``annotator`` names the one author of all rows.
-    ``judges_finished`` declares that each judge in a table looked for all modes in each of its
-    traces. ``workers`` read several files at once.
+    ``taxonomy`` is for rows without a taxonomy. ``annotator`` is the author of all rows. With
+    ``judges_finished``, judges have looked for all modes in all traces of their tables.
     """
 
     files: Sequence[Path]
@@ -131,18 +130,17 @@ class ImportRequest:
 
 
 def _discard_message(_text: str) -> None:
-    """Discard a message."""
+    """Ignore a message."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExportRequest:
-    """An export of labels under one taxonomy, its destination, and the viewer who asks for it.
+    """An export of labels under one taxonomy.
 
-    ``labels`` selects the author: ``gold``, ``all`` or a name; None: the gold. ``which`` is the
-    pass, None: the usual one of the format. ``annotators`` are the sides of the gold, None: all
-    people. With ``allow_unordered`` gold is written although the order of labelled spans is
-    unknown. ``masks`` hide personal data and secrets, None: nothing is hidden. ``say`` receives
-    remarks for the user, ``stage`` the current step of the work; it may raise an error to stop.
+    ``labels`` is ``gold``, ``all`` or a name; None for gold. ``which`` is the pass; None for the
+    format's default. ``annotators`` are the sides of the gold; None for all people.
+    ``allow_unordered`` permits gold with spans in unknown order. ``say`` receives messages, and
+    ``stage`` the current step. ``stage`` may raise an error to stop the export.
     """
 
     workspace: Workspace
@@ -164,5 +162,5 @@ class ExportRequest:
 
     @property
     def counted_pass(self) -> Which:
-        """The pass that is exported."""
+        """The pass to export."""
         return self.format.usual_pass if self.which is None else self.which

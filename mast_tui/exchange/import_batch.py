@@ -1,4 +1,4 @@
-"""The contents of the files of an import, and the authors of their rows, before any writing."""
+"""The contents of imported files before they are written, and the names of their authors."""
 
 from __future__ import annotations
 
@@ -46,19 +46,19 @@ _IDS: Final = uuid.UUID("5f0d2a3c-6f0b-5c55-9a55-3a1f5d2f6c10").bytes
 _ENCODER: Final = json.JSONEncoder(default=str)
 
 UNKNOWN_TIME: Final = ""
-"""The time when work was finished, if a file does not name it."""
+"""The unknown time of a finish."""
 
 
 def lasting_id(*parts: object) -> str:
-    """Return a UUIDv5 of the parts: the same content gets the same id at every import, anywhere."""
+    """Return a UUIDv5 of the parts.
+
+    The same parts have the same id on every machine.
+    """
     return uuid5(_IDS, f"[{_json_items(parts)}]")
 
 
 def lasting_ids(*about: object) -> Callable[..., str]:
-    """Return a function that computes ``lasting_id(kind, *about, *parts)`` faster.
-
-    ``about`` is the same for all ids, such as an annotator and a trace.
-    """
+    """Return a fast function for ``lasting_id(kind, *about, *parts)``."""
     subject = _json_items(about)
 
     def id_for(kind: str, *parts: object) -> str:
@@ -70,7 +70,10 @@ def lasting_ids(*about: object) -> Callable[..., str]:
 
 @lru_cache(maxsize=1000, typed=True)
 def _id_text_around(kind: str, *parts: object) -> tuple[str, str]:
-    """Return the text around the subject (``about`` of ``lasting_ids``) in the source of an id."""
+    """Return the parts of an id's source text before and after the subject.
+
+    The subject is ``about`` of ``lasting_ids``.
+    """
     return f"[{_json_of(kind)}, ", f", {_json_items(parts)}]" if parts else "]"
 
 
@@ -80,25 +83,31 @@ def _json_items(parts: Iterable[object]) -> str:
 
 @lru_cache(maxsize=1000, typed=True)
 def _json_of(part: object) -> str:
-    """Return a part as JSON; the cache helps because most parts repeat."""
+    """Return a part as JSON.
+
+    Most parts repeat, so the cache helps.
+    """
     return _ENCODER.encode(part)
 
 
 def undone_id(event: str) -> str:
-    """Return the id of the event that undoes an imported event; it is the same on all machines."""
+    """Return the id of the event that undoes an imported event.
+
+    It is the same on every machine.
+    """
     return lasting_id("undone", event)
 
 
 def again_id(event: str) -> str:
-    """Return the id for an event that is imported again after its import was undone."""
+    """Return the id of an event that is imported again after an undone import."""
     return lasting_id("again", event)
 
 
 def merged_facts(earlier: TraceRecord, new: TraceRecord) -> TraceRecord:
-    """Return the record of a trace with the facts of two rows of a file.
+    """Return the record of a trace with the facts of two rows.
 
     Args:
-        earlier: The facts in the earlier rows.
+        earlier: The facts in earlier rows.
         new: The facts in the new row.
 
     Raises:
@@ -132,7 +141,7 @@ def _one_of(name: str, first: _Fact | None, second: _Fact | None) -> _Fact | Non
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """All that one import has read; ``notes`` are sentences for the user."""
+    """The contents of an import. ``notes`` are sentences for the user."""
 
     taxonomies: tuple[Taxonomy, ...]
     traces: tuple[TraceRecord, ...]
@@ -142,7 +151,7 @@ class Incoming:
 
 
 class LabelDetails(TypedDict, total=False):
-    """The fields of an imported label that a format may lack."""
+    """The optional fields of an imported label."""
 
     confidence: float | None
     severity: Severity | None
@@ -153,10 +162,10 @@ class LabelDetails(TypedDict, total=False):
 
 @dataclass(slots=True)
 class ImportedWork(TraceWork):
-    """One annotator's work on one trace from a file; an importer adds to it row by row.
+    """An annotator's work on a trace, built row by row.
 
-    ``file`` is the first file with this work. ``places`` holds the locations of labels and notes in
-    the file, by label id and span key. It stays empty if the importer does not record them.
+    ``file`` is the first file with this work. ``places`` has the known locations of labels by id,
+    and of notes by span key.
     """
 
     file: Path = field(kw_only=True)
@@ -171,7 +180,9 @@ class ImportedWork(TraceWork):
         origin: Origin = Origin.IMPORTED,
         **details: Unpack[LabelDetails],
     ) -> Label:
-        """Return a new label of a mode, without adding it to the work.
+        """Return a new label of a mode.
+
+        It is not added to the work.
 
         Args:
             mode: The mode's slug.
@@ -193,9 +204,9 @@ class ImportedWork(TraceWork):
         )
 
     def join_label(self, label: Label) -> None:
-        """Add a label, or merge it into the earlier label of the same mode and target.
+        """Add a label, or merge it into the label of the same mode and target.
 
-        Both notes are kept. The severity of the earlier label has precedence.
+        Both notes are kept. The severity of the earlier label takes precedence.
         """
         earlier = self.labels.get(label.id)
         if earlier is not None:
@@ -210,7 +221,7 @@ class ImportedWork(TraceWork):
 
         Args:
             label: The label.
-            location: The location of the label in the file, for later problems with its spans.
+            location: The location of the label in the file, for messages.
 
         Raises:
             ValueError: The label contradicts an earlier verdict or label.
@@ -248,7 +259,7 @@ class ImportedWork(TraceWork):
         Args:
             key: The span's key.
             text: The note.
-            location: The location of the note in the file, for later problems with its span.
+            location: The location of the note in the file, for messages.
 
         Raises:
             ValueError: There is another note on the span.
@@ -259,13 +270,13 @@ class ImportedWork(TraceWork):
             self.places.setdefault(key, location)
 
     def finish(self, time: str) -> None:
-        """Record when the trace was finished; empty if the time is not known."""
+        """Record the time of the finish; empty if unknown."""
         self.finished_at = time
 
 
 @dataclass(slots=True)
 class IncomingBuilder:
-    """The contents that one import has read so far."""
+    """The contents of an import so far."""
 
     taxonomies: dict[str, Taxonomy] = field(default_factory=dict)
     traces: dict[str, TraceRecord] = field(default_factory=dict)
@@ -274,23 +285,23 @@ class IncomingBuilder:
     notes: list[str] = field(default_factory=list)
 
     def add_work(self, draft: ImportedWork) -> None:
-        """Add an annotator's work on a trace, in place of their earlier work on it."""
+        """Add an annotator's work on a trace, or replace it."""
         self.drafts[draft.key] = draft
         self.traces.setdefault(draft.trace_id, TraceRecord(draft.trace_id))
 
     def add_problem(self, file: Path, location: str, reason: object) -> None:
-        """Add a problem for a row that could not be read.
+        """Add a problem.
 
         Args:
             file: The file.
             location: The location in the file.
-            reason: The error, or a text.
+            reason: The error, or its text.
         """
         self.problems.append(RowProblem.of(file, location, reason))
 
     @contextmanager
     def errors_as_problem(self, file: Path, location: str) -> Iterator[None]:
-        """Turn a ``ValueError`` inside the ``with`` block into a problem, and continue after it.
+        """Turn a ``ValueError`` in the ``with`` block into a problem.
 
         Args:
             file: The file.
@@ -313,7 +324,7 @@ class IncomingBuilder:
 
 
 class AnnotatorBuilder(IncomingBuilder):
-    """One annotator's labels under one taxonomy of the package, while files are being read."""
+    """The labels of one annotator under a taxonomy of the package, built file by file."""
 
     def __init__(self, taxonomy: Taxonomy, annotator: str, *notes: str) -> None:
         """Create an empty builder.
@@ -321,19 +332,19 @@ class AnnotatorBuilder(IncomingBuilder):
         Args:
             taxonomy: The taxonomy.
             annotator: The name of the annotator.
-            notes: Notes on the source for the user.
+            notes: Notes for the user.
         """
         super().__init__({taxonomy.ref: taxonomy}, notes=[*notes])
         self._taxonomy = taxonomy
         self._annotator = annotator
 
     def finished_work(self, file: Path, trace_id: str, *, replaces: bool = True) -> ImportedWork:
-        """Return the annotator's work on a trace, which counts as finished; the caller adds labels.
+        """Return the annotator's finished work on a trace, without labels at first.
 
         Args:
             file: The file of the labels.
             trace_id: The id of the trace.
-            replaces: True to replace earlier work on the trace, False to continue it.
+            replaces: Replace earlier work on the trace; otherwise continue it.
         """
         kind = imported_kind(self._annotator)
         ref = self._taxonomy.ref
@@ -346,7 +357,10 @@ class AnnotatorBuilder(IncomingBuilder):
 
 
 class LabelledRuns(AnnotatorBuilder):
-    """One annotator's labels of runs, whose modes may be spelled in several ways."""
+    """One annotator's labels of runs from a labelled set.
+
+    The names of modes may vary in spelling.
+    """
 
     def __init__(
         self,
@@ -357,14 +371,14 @@ class LabelledRuns(AnnotatorBuilder):
         *,
         by_code: bool = False,
     ) -> None:
-        """Create an empty builder under the taxonomy of a labelled set.
+        """Create an empty builder for a labelled set.
 
         Args:
-            name: The name of the set, which is also the name of its taxonomy.
-            annotator: The name of the annotator, None for the name of the set.
-            spelling: Returns one spelling for all spellings of a mode's name.
-            note: A note on the set for the user.
-            by_code: True if a mode may be named by its code too.
+            name: The name of the set and of its taxonomy.
+            annotator: The name of the annotator; None for the name of the set.
+            spelling: Returns the common spelling for all spellings of a name.
+            note: A note for the user.
+            by_code: Also accept codes of modes as names.
         """
         super().__init__(shipped_taxonomy(name), annotator or name, note)
         self._spelling = spelling
@@ -377,11 +391,11 @@ class LabelledRuns(AnnotatorBuilder):
                 self._modes.setdefault(spelling(mode_name), mode)
 
     def mode(self, field: str, name: str) -> Mode:
-        """Return the mode that a field of a file names.
+        """Return the mode of a name.
 
         Args:
             field: The name of the field, for messages.
-            name: The name of the mode in the field.
+            name: The name in the field.
 
         Raises:
             ValueError: There is no such mode.
@@ -393,15 +407,15 @@ class LabelledRuns(AnnotatorBuilder):
         return mode
 
     def work(self, file: Path, run_id: str, trace: Trace | None, *, replaces: bool) -> ImportedWork:
-        """Return the annotator's finished work on a run, to which the caller adds labels.
+        """Return the annotator's finished work on a run, and add it with its trace.
 
-        Adds the work and its trace to the builder, and a note if the trace was not found.
+        If the trace was not found, this is noted.
 
         Args:
             file: The file of the labels.
-            run_id: The id of the run in that file, which is used if there is no trace.
-            trace: The trace of the run, None if it was not found.
-            replaces: True to replace earlier work on the run, False to continue it.
+            run_id: The id of the run in the file. It is the trace id if there is no trace.
+            trace: The trace of the run; None if it was not found.
+            replaces: Replace earlier work on the run; otherwise continue it.
         """
         if trace is None:
             self.notes.append(f"{run_id}: trace not found; labels are kept under this id")
@@ -413,22 +427,23 @@ class LabelledRuns(AnnotatorBuilder):
 
 
 def complete_judge_tables(incoming: Incoming, *, declared_finished: bool) -> Incoming:
-    """Add absent verdicts and finished traces that the tables of judges do not write out.
+    """Add the absent verdicts and finished traces that the tables of judges imply.
 
-    - A table with ``finished`` rows and neither absent nor unsure rows: each mode in any of its
-      rows becomes absent in each finished trace without a finding of this mode.
-    - A table with absent or unsure rows and no ``finished`` row: the traces of these rows become
-      finished.
-    - A table with findings only is refused, since all of its verdicts would be present.
+    In a table with ``finished`` rows and only findings, each mode that has any finding is absent
+    from the other finished traces.
+
+    In a table with absent or unsure rows and no ``finished`` rows, the traces of these rows are
+    finished.
+
+    A table of findings alone is refused.
 
     Args:
         incoming: The contents of the import.
-        declared_finished: True if the user declares that each judge has looked for all modes of the
-            taxonomy in each trace that it names. Then all other modes become absent in them.
+        declared_finished: The judges have looked for all modes in all traces of their tables. Then
+            all modes without a row are absent.
 
     Returns:
-        The import with the added verdicts, a note for each completed table, and a problem for each
-        refused table.
+        The import with a note for each completed table, and a problem for each refused table.
     """
     tables: dict[tuple[str, str], list[ImportedWork]] = {}
     for work in incoming.work:
@@ -464,13 +479,13 @@ def complete_judge_tables(incoming: Incoming, *, declared_finished: bool) -> Inc
 
 
 class _Completion(NamedTuple):
-    """The completion of one judge's table.
+    """The completion of a judge's table.
 
     Attributes:
-        modes: The modes that are absent in each finished trace without a row for them. None if
-            the table stays unchanged.
-        note: A note on the completion for the user.
-        problem: The reason why the table is refused, None if it is accepted.
+        modes: The modes that become absent in finished traces without a row for them; None for an
+            unchanged table.
+        note: A note for the user.
+        problem: The reason to refuse the table; None if it is accepted.
     """
 
     modes: Sequence[str] | None = None
@@ -484,14 +499,14 @@ _UNCHANGED: Final = _Completion()
 def _table_completion(
     name: str, works: Sequence[ImportedWork], taxonomy: Taxonomy, *, declared_finished: bool
 ) -> _Completion:
-    """Return the modes to make absent in the table of the judge ``name``, or why it is refused.
+    """Return the completion of a judge's table.
 
-    With ``declared_finished``, the judge has looked for all modes in the traces of its table.
+    With ``declared_finished``, the judge has looked for all modes in all traces of the table.
     """
     if declared_finished:
         return _Completion([mode.slug for mode in taxonomy.modes])
     has_finished_rows = any(work.finished_at is not None for work in works)
-    # Present is recorded as a label, so ``verdicts`` are those of absent and unsure rows.
+    # Present is recorded as a label, so ``verdicts`` are only absent and unsure.
     if any(work.verdicts for work in works):
         if has_finished_rows:
             return _UNCHANGED
@@ -500,7 +515,7 @@ def _table_completion(
             f"{name} has no 'finished' row: the {counted(count, 'trace')} with an absent or "
             "unsure row count as finished for the modes that have a row"
         )
-        no_modes: list[str] = []  # the traces become finished, and no mode becomes absent
+        no_modes: list[str] = []  # the traces become finished, but no mode becomes absent
         return _Completion(no_modes, note)
     named_modes = {label.mode for work in works for label in work.labels.values()}
     if not named_modes:
@@ -524,11 +539,10 @@ def _table_completion(
 def _finished_by_judge(
     work: ImportedWork, modes: Sequence[str] | None, *, declared_finished: bool
 ) -> ImportedWork:
-    """Return a judge's work on a trace as finished, and absent on ``modes`` without a verdict.
+    """Return a judge's work on a trace as finished, with ``modes`` absent if they have no row.
 
-    The judge has finished a trace if a row or the user says so. ``modes`` is empty for a table
-    without ``finished`` rows: then an absent or unsure row shows it. Work on any other trace stays
-    unchanged, and all work if ``modes`` is None.
+    The work is unchanged if ``modes`` is None or nothing shows that the trace is finished. If
+    ``modes`` is empty, absent and unsure rows show it.
     """
     if modes is None:
         return work
@@ -543,12 +557,12 @@ def _finished_by_judge(
 
 
 def shipped_taxonomy(name: str) -> Taxonomy:
-    """Return the taxonomy of a tool or a set, which comes with the package."""
+    """Return a taxonomy of the package by the name of a tool or set."""
     return load_taxonomy(Path(__file__).with_name("taxonomies") / f"{name}.toml")
 
 
 def imported_kind(name: str) -> AnnotatorKind:
-    """Return the kind of a tool's or set's annotator: a judge by its name, else imported."""
+    """Return the kind of a source's annotator: a judge by its name, else imported."""
     kind = annotator_kind(name)
     return AnnotatorKind.IMPORTED if kind is AnnotatorKind.HUMAN else kind
 
@@ -556,15 +570,15 @@ def imported_kind(name: str) -> AnnotatorKind:
 def taxonomy_named(
     ref: object, default: Taxonomy, find_taxonomy: Callable[[str], Taxonomy | None]
 ) -> Taxonomy:
-    """Return the taxonomy that a row or record names by its reference, ``id@version``.
+    """Return the taxonomy of a row by its reference ``id@version``.
 
     Args:
-        ref: The reference in the row, None if it has none.
-        default: The taxonomy of a row without a reference.
+        ref: The reference; None for the default.
+        default: The default taxonomy.
         find_taxonomy: Finds a taxonomy by its reference.
 
     Raises:
-        ValueError: The taxonomy is not known.
+        ValueError: The taxonomy is unknown.
     """
     taxonomy = default if ref in (None, default.ref) else find_taxonomy(str(ref))
     if taxonomy is None:
@@ -575,7 +589,7 @@ def taxonomy_named(
 
 
 def label_id(annotator: str, trace_id: str, taxonomy: str, mode: str, target: Target) -> str:
-    """Return the lasting id of an imported label, one per annotator, trace, mode and target.
+    """Return the lasting id of an imported label.
 
     Args:
         annotator: The annotator's name.
@@ -589,15 +603,15 @@ def label_id(annotator: str, trace_id: str, taxonomy: str, mode: str, target: Ta
 
 
 def label_in_work(values: object, work: TraceWork, taxonomy: Taxonomy) -> Label:
-    """Return a label of imported work from its plain values, with the id of an imported label.
+    """Return a label of imported work from its JSON values, with the id of an imported label.
 
     Args:
-        values: The label as JSON, made by ``label_to_values``.
-        work: The work; its trace may have had another id when the values were written.
+        values: The values, made by ``label_to_values``.
+        work: The work. Its trace may have had another id in the values.
         taxonomy: The taxonomy of the work.
 
     Raises:
-        ValueError: The values are no label, or the taxonomy lacks its mode.
+        ValueError: The values are not a label, or the taxonomy lacks its mode.
     """
     context = {
         "annotator": work.annotator,
@@ -613,10 +627,10 @@ def label_in_work(values: object, work: TraceWork, taxonomy: Taxonomy) -> Label:
 
 
 def check_one_name(annotator: str | None, names: Iterable[str]) -> None:
-    """Check that ``--annotator`` does not give one name to the rows of several people.
+    """Check that ``--annotator`` does not rename several authors.
 
     Args:
-        annotator: The name given with ``--annotator``, None for none.
+        annotator: The name of the option; None without it.
         names: The names in the rows.
 
     Raises:
@@ -632,14 +646,14 @@ def check_one_name(annotator: str | None, names: Iterable[str]) -> None:
 
 
 def annotator_of(cell: str, given_name: str | None) -> str:
-    """Return the annotator of a row: the name given with ``--annotator``, or that in the row.
+    """Return the annotator of a row: the name of the option, else that in the row.
 
     Args:
         cell: The name in the row.
-        given_name: The name given with ``--annotator``, None for none.
+        given_name: The name of ``--annotator``; None without the option.
 
     Raises:
-        ValueError: There is no name, or an annotator cannot have it.
+        ValueError: The name is missing or not valid.
     """
     name = (given_name or cell).strip()
     if not name:
@@ -653,14 +667,14 @@ def annotator_of(cell: str, given_name: str | None) -> str:
     except ReservedName:
         if given_name is not None:
             raise
-        # The name is from the file, so the option helps.
+        # The name is from the file, so the option is the remedy.
         raise ReservedName(
             f'"{name}" is reserved; import under another name with --annotator NAME'
         ) from None
 
 
 def checked_judge(name: str) -> str:
-    """Return a judge's name; raises ``ValueError`` if it is not valid."""
+    """Return a judge's name if it is valid, else raise ``ValueError``."""
     if len(name) > 128 or not name.isprintable() or "|" in name or "," in name:
         raise ValueError(
             f"{name!r} is not a valid judge name: '|' and ',' separate names in tables"

@@ -1,4 +1,4 @@
-"""Checks of imported labels: spans and quotes are in the traces at hand, and names are known."""
+"""Checks of imported labels: known names, and existing spans and quotes."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from mast_tui.traces.model import Trace
 from mast_tui.workspace import Workspace
 
 _LEAST_SIMILARITY: Final = 60.0
-"""The least similarity (0 to 100) of a known name that a message suggests."""
+"""The least similarity (0 to 100) of a suggested name."""
 
 _NAMES_COMPARED: Final = 50
-"""The most unknown names for which a similar name is searched, since the search takes time."""
+"""The most unknown names for which a similar one is searched, since this is slow."""
 
 _UNKNOWN_TRACE: Final = "no trace with this id is in the workspace"
 _UNKNOWN_PERSON: Final = "no annotator with this name is in the workspace"
@@ -34,15 +34,15 @@ _UNKNOWN_PERSON: Final = "no annotator with this name is in the workspace"
 def without_unknown(
     incoming: Incoming, workspace: Workspace, *, accepted_name: str | None
 ) -> Incoming:
-    """Leave out work on traces that the workspace does not know, or by unknown annotators.
+    """Leave out work on unknown traces and by unknown annotators.
 
-    If the workspace has no traces, all traces are accepted. If it has no annotators except judges,
-    all annotators are accepted.
+    A workspace without traces accepts all traces. A workspace with only judges accepts all
+    annotators.
 
     Args:
         incoming: The contents of the import.
         workspace: The workspace.
-        accepted_name: An annotator who is accepted even if unknown, None for none.
+        accepted_name: An annotator to accept even if unknown; None for none.
 
     Returns:
         The remaining contents, with a problem for each unknown name.
@@ -57,12 +57,12 @@ def without_unknown(
     unknown_names = {
         work.annotator
         for work in (incoming.work if known_people else ())
-        # Work that was changed in Label Studio has its annotator's name with a suffix.
+        # Work that was changed in Label Studio has a suffix after its annotator's name.
         if work.annotator.removesuffix(CHANGED_THERE) not in known_people
     } - {accepted_name}
     if not unknown_traces and not unknown_names:
         return incoming
-    # The first file that names a trace or a person.
+    # The first file with the trace or person.
     file_by_trace = {work.trace_id: work.file for work in reversed(incoming.work)}
     file_by_person = {work.annotator: work.file for work in reversed(incoming.work)}
     problems = [
@@ -82,12 +82,12 @@ def without_unknown(
 
 
 def unknown_people(file: Path, content: JsonlContent, workspace: Workspace) -> list[RowProblem]:
-    """Return a problem for each event author whom neither the file nor the workspace registers.
+    """Return a problem for each author of events whom neither file nor workspace registers.
 
-    If the workspace has no annotators except judges, there are no problems.
+    A workspace with only judges accepts all authors.
 
     Args:
-        file: The exported workspace.
+        file: The file of the exported workspace.
         content: The contents of the file.
         workspace: The workspace.
     """
@@ -103,7 +103,7 @@ def unknown_people(file: Path, content: JsonlContent, workspace: Workspace) -> l
 
 
 def _known_people(workspace: Workspace) -> list[str]:
-    """Return the names of all annotators; none if the workspace has only judges."""
+    """Return the names of all annotators; none if there are only judges."""
     annotators = workspace.annotators()
     has_people = any(annotator.kind.is_person for annotator in annotators)
     return [annotator.name for annotator in annotators] if has_people else []
@@ -115,9 +115,9 @@ def _problems_of_names(
     known_names: Collection[str],
     message: str,
 ) -> Iterator[RowProblem]:
-    """Yield a problem for each unknown name, with a similar known name if there is one.
+    """Yield a problem for each unknown name, with a similar known name.
 
-    ``files`` holds the file of each name.
+    ``files`` are the files by name.
     """
     for number, name in enumerate(sorted(unknown_names)):
         similar = _most_similar_name(name, known_names) if number < _NAMES_COMPARED else None
@@ -133,23 +133,23 @@ def _most_similar_name(name: str, known_names: Collection[str]) -> str | None:
 
 
 _NUMBER: Final = re.compile(r"#([1-9][0-9]{0,17})\Z")
-"""A span by the number that the app shows, which counts from 1."""
+"""The number of a span on screen, from 1."""
 
 _LIST_KEYS: Final = "'mast-tui inspect PATH --spans' lists the keys"
 
 
 def with_checked_spans(incoming: Incoming, workspace: Workspace) -> Incoming:
-    """Leave out the labels and notes on spans that are not in their trace.
+    """Leave out labels and notes on spans that are not in their trace.
 
-    A file may name a span by its number (``#83``) instead of its key. If the file of a trace is not
-    available, any key is accepted, but a number is a problem.
+    A span's number (``#83``) is replaced by its key. Without the file of a trace, any key is
+    accepted, but no number.
 
     Args:
         incoming: The contents of the import.
-        workspace: The workspace that knows the files of traces.
+        workspace: The workspace with the files of traces.
 
     Returns:
-        The import with keys in place of numbers, and a problem for each label or note left out.
+        The remaining import, with a problem for each label or note left out.
     """
     checked = dict(_checked_works(incoming, workspace))
     works = [
@@ -172,18 +172,18 @@ def with_checked_spans(incoming: Incoming, workspace: Workspace) -> Incoming:
 
 
 class _CheckedWork(NamedTuple):
-    """A work without the labels and notes on unknown spans, and a problem for each of them."""
+    """Work without the labels and notes on unknown spans, and the problems with these."""
 
     work: ImportedWork
     problems: list[RowProblem]
 
 
 def _checked_works(incoming: Incoming, workspace: Workspace) -> Iterator[tuple[int, _CheckedWork]]:
-    """Yield each work that names spans, by its index, if its spans can be checked."""
+    """Yield the checked work by its index, for work on spans that can be checked."""
     indices = [index for index, work in enumerate(incoming.work) if _names_spans(work)]
     if not indices:
         return
-    # All traces of one file are checked together, so that each file is read only once.
+    # The traces of a file are checked together, so that it is read only once.
     paths = {record.trace_id: record.path for record in workspace.traces()}
     works_by_path: dict[Path | None, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for index in indices:
@@ -215,10 +215,9 @@ def _names_numbers(work: ImportedWork) -> bool:
 
 
 def _checked_work(work: ImportedWork, trace: Trace | None) -> _CheckedWork:
-    """Return work with the labels and notes that can be imported, and problems with the others.
+    """Return work with the valid labels and notes, and problems with the others.
 
-    A label or note on a missing span is a problem, and so is a second version of one. ``trace`` is
-    None if its file cannot be read.
+    ``trace`` is None if its file is not available.
     """
     builder = IncomingBuilder()
     default_location = f"{work.annotator} on {work.trace_id}"
@@ -240,7 +239,7 @@ def _checked_work(work: ImportedWork, trace: Trace | None) -> _CheckedWork:
 
 
 def _with_target(label: Label, target: Target) -> Label:
-    """Return the label with another target, and with the label id for that target."""
+    """Return the label with another target, and the id for this target."""
     if target == label.target:
         return label
     new_id = label_id(label.annotator, label.trace_id, label.taxonomy, label.mode, target)
@@ -248,7 +247,7 @@ def _with_target(label: Label, target: Target) -> Label:
 
 
 def _checked_target(target: Target, trace: Trace | None) -> Target:
-    """Return a target with keys in place of span numbers.
+    """Return a target with keys instead of span numbers.
 
     Raises:
         ValueError: The trace lacks a span or the quote, or the last span comes before the first.
@@ -257,7 +256,7 @@ def _checked_target(target: Target, trace: Trace | None) -> Target:
         return target
     first = _checked_key(target.first, trace)
     last = first if target.last == target.first else _checked_key(target.last, trace)
-    # Both keys are in the trace, so no index is None.
+    # Both keys are in the trace, so their indices are known.
     if trace is not None and (trace.index_of(first) or 0) > (trace.index_of(last) or 0):
         raise ValueError(
             f"span_first {target.first!r} comes after span_last {target.last!r} in the trace"
@@ -268,7 +267,7 @@ def _checked_target(target: Target, trace: Trace | None) -> Target:
 
 
 def _checked_key(name: str, trace: Trace | None) -> str:
-    """Return the key of the span that a file names by its key or number.
+    """Return the key of a span by its key or number.
 
     Without the trace, any key is accepted.
 
@@ -296,7 +295,7 @@ def _checked_key(name: str, trace: Trace | None) -> str:
 
 
 def _check_quote(trace: Trace, key: str, quote: str, start: int | None, end: int | None) -> None:
-    """Raise ``ValueError`` if a span's text lacks a quote, or has it at other characters."""
+    """Check that a quote is in the text of a span, at the given characters."""
     text = trace.text(trace.index_of(key) or 0)
     position = text.find(quote)
     if position < 0:

@@ -1,10 +1,9 @@
-"""``jsonl``: a whole workspace as lines of JSON, without loss.
+"""The format ``jsonl``: a whole workspace as lines of JSON, without loss.
 
-One record per line, in a lasting order, so that two versions can be compared line by line: a
-heading, then taxonomies, traces, the share of them that is set aside, annotators, runs of judges
-and events. The state (labels, verdicts, passes, decisions …) follows from the events. Of the place
-where a trace was last seen only the file's name is written: folders are nobody else's business.
-Nor are the answers of models: what a run used is written, not what was said.
+The lines have a fixed order, so that two versions can be compared: the heading, taxonomies, traces,
+shares set aside, annotators, runs of judges, tags and events. The state of labels follows from the
+events. For privacy, a trace has only its file's name without the folder. The usage of models is
+written, but not their answers.
 """
 
 from __future__ import annotations
@@ -50,24 +49,23 @@ from mast_tui.workspace.registers.taxonomies import Revision
 
 FORMAT: Final = "mast-tui-workspace"
 VERSION: Final = 6
-"""Version 1 has less about judges, version 2 no studies and guidelines, version 3 no chains,
-version 4 no codebooks that change, version 5 no agents. An earlier program would lose or refuse
-what it does not know."""
+"""Versions 2 to 6 added facts about judges, studies and guidelines, chains of events, changing
+codebooks, and agents. An earlier program refuses a newer version."""
 
 
 class _Line(Struct, kw_only=True, omit_defaults=True, tag_field="record"):
-    """One line of a file; its tag is the kind of the record."""
+    """A line of a file. Its tag is the kind of the record."""
 
 
 class WorkspaceLine(_Line, tag="workspace"):
-    """The heading."""
+    """The heading of the file."""
 
     format: str
     version: WholeNumber
 
 
 class TaxonomyLine(_Line, tag="taxonomy"):
-    """A version of a taxonomy, with the time from which it has been used."""
+    """A version of a taxonomy. ``since`` is the start of its use."""
 
     taxonomy: dict[str, Any]
     since: str = ""
@@ -93,7 +91,7 @@ class SpanIndexLine(Struct, omit_defaults=True):
 
 
 class TraceLine(_Line, tag="trace"):
-    """A trace; of its path only the file's name."""
+    """A trace. ``file`` is the name of its file without the folder."""
 
     trace_id: str = named(name="id")
     identity: IdentityLine | None = None
@@ -114,11 +112,11 @@ class TraceLine(_Line, tag="trace"):
 
     @classmethod
     def of(cls, trace: TraceRecord, indices: Mapping[str, SpanIndex]) -> TraceLine:
-        """Return the line of a trace, with only the file's name of its path.
+        """Return the line of a trace.
 
         Args:
             trace: The trace.
-            indices: The known indices of its spans, by key.
+            indices: The known indices of the trace's spans by key.
         """
         identity = None if trace.identity is None else IdentityLine(**trace.identity._asdict())
         return cls(
@@ -145,7 +143,10 @@ class TraceLine(_Line, tag="trace"):
         )
 
     def trace_record(self) -> TraceRecord:
-        """Return the record of the trace, whose path is only the name of the file."""
+        """Return the record of the trace.
+
+        Its path is only the name of the file.
+        """
         identity = None if self.identity is None else TraceIdentity(**asdict(self.identity))
         return TraceRecord(
             trace_id=self.trace_id,
@@ -171,7 +172,7 @@ class TraceLine(_Line, tag="trace"):
 
 
 class SetAsideLine(_Line, tag="set_aside"):
-    """The share of the traces that is set aside."""
+    """A share of the traces that is set aside."""
 
     share: Annotated[float, Meta(gt=0, lt=1)]
     seed: WholeNumber
@@ -185,7 +186,7 @@ class AnnotatorLine(_Line, tag="annotator"):
 
 
 class RunTraceLine(Struct, omit_defaults=True):
-    """The result of a judge's run on one trace."""
+    """The result of a judge's run on a trace."""
 
     id: str
     findings: WholeNumber
@@ -198,7 +199,7 @@ class RunTraceLine(Struct, omit_defaults=True):
 
     @classmethod
     def of(cls, trace: RunTrace) -> RunTraceLine:
-        """Return the line of one trace of a judge's run."""
+        """Return the line of a judge's result on a trace."""
         return cls(
             id=trace.trace_id,
             findings=trace.findings,
@@ -211,8 +212,8 @@ class RunTraceLine(Struct, omit_defaults=True):
         )
 
     def run_trace(self) -> RunTrace:
-        """Return the result of the run on this trace."""
-        # Lines of earlier versions have no ``quote_kinds``.
+        """Return the judge's result on the trace."""
+        # Earlier versions have no ``quote_kinds``.
         counts = self.quote_kinds or quote_counts_from(
             None, quotes=self.quotes, matched=self.verified
         )
@@ -282,7 +283,7 @@ _KINDS: Final = frozenset(line.__struct_config__.tag for line in get_args(Line))
 
 
 def workspace_lines(workspace: Workspace) -> Iterator[str]:
-    """Yield the lines of the export, each with its line break."""
+    """Yield the lines of an export, with line feeds."""
     for line in _register_lines(workspace):
         yield _json_line(to_builtins(line))
     for event in workspace.events():
@@ -290,7 +291,7 @@ def workspace_lines(workspace: Workspace) -> Iterator[str]:
 
 
 def _register_lines(workspace: Workspace) -> Iterator[Line]:
-    """Yield the lines of a workspace's records except its events."""
+    """Yield the lines of a workspace without its events."""
     yield WorkspaceLine(format=FORMAT, version=VERSION)
     for revision in workspace.revisions():
         yield TaxonomyLine(taxonomy=to_dict(revision.taxonomy), since=revision.since)
@@ -313,7 +314,7 @@ def _json_line(values: Mapping[str, Any]) -> str:
 
 @dataclass(slots=True)
 class JsonlContent:
-    """The contents of a file in the order of its lines; ``foreign`` holds its checked events."""
+    """The contents of a file. ``foreign`` has its checked events."""
 
     taxonomies: list[Revision] = field(default_factory=list)
     traces: list[TraceRecord] = field(default_factory=list)
@@ -326,7 +327,7 @@ class JsonlContent:
 
 
 def read_jsonl(path: Path) -> JsonlContent:
-    """Read an exported workspace, and check that the hash of each event fits the event before it.
+    """Read an exported workspace, and check the chain of hashes of its events.
 
     Raises:
         ExchangeError: The file is empty, or one of its lines is not valid.
@@ -341,7 +342,7 @@ def read_jsonl(path: Path) -> JsonlContent:
             value = load_json(line)
             if not isinstance(value, dict):
                 raise ValueError("expected one JSON object per line")
-            # An event on the first line goes to ``_add_record``, which refuses it there.
+            # ``_add_record`` refuses an event on the first line.
             if value.get("record") == "event" and number > 1:
                 event = event_from_dict(value)
                 _check_author(event)
@@ -357,7 +358,7 @@ def read_jsonl(path: Path) -> JsonlContent:
 
 
 def _check_author(event: Event) -> None:
-    """Raise ``ValueError`` if a decision or guideline names another author than its event."""
+    """Check that a decision or guideline has the author of its event."""
     match event.fact:
         case Decided(after=Decision(decided_by=author)):
             pass
@@ -406,9 +407,9 @@ def _add_record(value: dict[str, Any], content: JsonlContent, *, is_first: bool)
 def merge_content(
     content: JsonlContent, workspace: Workspace, *, replacing: Collection[str] = ()
 ) -> MergeReport:
-    """Add the contents of a file to a workspace, in one transaction.
+    """Add the contents of a file to a workspace in one transaction.
 
-    Events are recognised by their ids, so merging twice changes nothing.
+    Known events are recognised by their ids.
 
     Args:
         content: The contents of a file.
@@ -419,22 +420,22 @@ def merge_content(
         The number of added events, and the changes by name.
 
     Raises:
-        MergeRefused: The merge would replace the work of someone who is not in ``replacing``.
-        WorkspaceError: For example, a taxonomy of the same name has other modes.
+        MergeRefused: The merge would replace other work than that of ``replacing``.
+        WorkspaceError: The contents contradict the workspace, such as a taxonomy with other modes.
     """
     with workspace.transaction():
         return workspace.merge_events(register_content(content, workspace), replacing=replacing)
 
 
 def register_content(content: JsonlContent, workspace: Workspace) -> Foreign:
-    """Add all contents of a file except its events to a workspace, the traces in batches.
+    """Add all contents of a file except its events to a workspace.
 
     Args:
         content: The contents of a file.
         workspace: The workspace.
 
     Returns:
-        The events of the file, with the workspace's own id of each trace.
+        The events of the file, with trace ids of the workspace.
     """
     with workspace.transaction():
         workspace.add_revisions(content.taxonomies)
@@ -451,14 +452,13 @@ def register_content(content: JsonlContent, workspace: Workspace) -> Foreign:
 
 
 CONTENT_FILE: Final = "workspace.jsonl"
-"""The export beside the sample traces; ``scripts/make_sample_workspace.py`` makes it."""
+"""The labels of the sample traces, made by ``scripts/make_sample_workspace.py``."""
 
 
 def fill_samples_workspace(workspace: Workspace) -> None:
-    """Add the sample traces and their labels to a workspace without annotators and traces.
+    """Add the sample traces and their labels to a workspace without traces and annotators.
 
-    Any other workspace stays as it is, so this may be called at every start. Without the file of
-    labels, nothing is added.
+    Any other workspace stays unchanged.
 
     Raises:
         WorkspaceError: The labels cannot be read or written.

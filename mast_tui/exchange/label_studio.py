@@ -1,12 +1,12 @@
-"""``label-studio``: tasks for Label Studio, and the labels of its JSON export.
+"""Tasks for Label Studio, and the import of its JSON export.
 
-One task per trace; its spans are the paragraphs of a dialogue. A label of spans or words is a
-region of ``ParagraphLabels``; labels of the whole trace and the verdicts absent and unsure are
-choices. What Label Studio has no field for is kept in the task's ``meta``, which it returns
-unchanged, so that an import can separate what was changed there from what was not.
+A task is a trace with its spans as paragraphs of a dialogue. Labels on spans are regions of
+``ParagraphLabels``. Labels on the whole trace and the verdicts absent and unsure are choices.
+``meta`` has the original work. Label Studio returns it unchanged, so that an import can find the
+changes.
 
-A region begins and ends in a paragraph (by its number, from 0, the end one included) and there at
-an offset in UTF-16 code units, since that is how strings count in a browser.
+A region is from one paragraph to another (numbers from 0, both included), with offsets in UTF-16
+code units, as in a browser.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ from mast_tui.workspace.records import TraceRecord
 Values = dict[str, Any]
 Document = Mapping[str, Any]
 HasWork = Callable[[str, str, str], bool]
-"""Whether an annotator has worked on a trace under a taxonomy in this workspace."""
+"""Checks whether an annotator has work on a trace under a taxonomy in this workspace."""
 
 META: Final = "mast_tui"
-"""The name under which everything of ours stands in ``meta``."""
+"""The name of our part of ``meta``."""
 
 VERSION: Final = 1
 TRACE: Final = "trace"
@@ -65,9 +65,9 @@ WHOLE: Final = "whole_trace"
 ABSENT: Final = "absent"
 UNSURE: Final = "unsure"
 CONFIG_MARK: Final = f'<Choices name="{WHOLE}" toName="{TRACE}" '
-"""A line near the beginning of every labelling configuration."""
+"""A line near the beginning of all labelling configurations."""
 CHANGED_THERE: Final = " (label-studio)"
-"""The suffix for the name of an annotator whose labels were changed in Label Studio."""
+"""The suffix for an annotator with labels that were changed in Label Studio."""
 
 NO_TEXT: Final = "(the text of this span is not available)"
 
@@ -76,7 +76,7 @@ _CHOICES: Final = (
     (ABSENT, "Does not show"),
     (UNSURE, "Unsure"),
 )
-# Label Studio's own numbers go through JavaScript, which counts exactly up to 2 ** 53 only.
+# Label Studio's numbers are JavaScript numbers, which are exact up to 2 ** 53.
 _ID_BITS: Final = 52
 
 
@@ -86,7 +86,7 @@ def label_name(mode: Mode) -> str:
 
 
 def label_config(taxonomy: Taxonomy) -> str:
-    """Return the labelling configuration (XML) of a project for the tasks."""
+    """Return the labelling configuration (XML) of a project."""
     lines = ["<View>"]
     for name, title in _CHOICES:
         lines.append(f"  <Header value={quoteattr(title)} size={quoteattr('6')}/>")
@@ -114,17 +114,16 @@ def label_studio_tasks(
     kinds: Mapping[str, AnnotatorKind],
     texts: TextsOf,
 ) -> list[Values]:
-    """Return one task for each trace, sorted by trace id.
+    """Return a task for each trace, sorted by trace id.
 
-    If a trace's file is missing, its task holds only the labelled spans, without their text.
+    Without the file of a trace, its task has only the labelled spans, without texts.
 
     Args:
         all_work: The work of annotators under the taxonomy.
         taxonomy: The taxonomy.
         records: The known facts of traces by id.
-        kinds: The kinds of annotators by name. Authors without a kind, such as gold, are written
-            as imported annotators.
-        texts: Returns the spans of a trace with their texts by its id, None if its file is missing.
+        kinds: The kinds of annotators by name. Others, such as gold, count as imported.
+        texts: Returns the spans of a trace with their texts by its id; None without a file.
     """
     work_by_trace: dict[str, list[TraceWork]] = defaultdict(list)
     for work in all_work:
@@ -148,7 +147,7 @@ def _task_values(
     kinds: Mapping[str, AnnotatorKind],
     spans_of: TextsOf,
 ) -> Values:
-    """Return the task of one trace: its spans, annotations of people, and predictions."""
+    """Return the task of a trace."""
     spans = spans_of(record.trace_id)
     has_texts = spans is not None
     if spans is None:
@@ -192,7 +191,7 @@ def _task_values(
 def _import_values(
     work: TraceWork, kind: AnnotatorKind, details: Sequence[Values], taxonomy: Taxonomy
 ) -> Values:
-    """Return the values of a work that only our own import reads; see ``_WorkDocument``."""
+    """Return the values of a work for our own import, as ``_WorkDocument`` reads them."""
     verdicts = work.verdicts_without_label(taxonomy)
     values: Values = {
         "annotator": work.annotator,
@@ -208,7 +207,7 @@ def _import_values(
 
 
 def _labelled_spans(all_work: Sequence[TraceWork]) -> tuple[TextSpan, ...]:
-    """Return the first and last spans of all labels, sorted by key, with a placeholder as text."""
+    """Return the first and last spans of all labels, sorted by key, with a placeholder text."""
     keys = {
         key
         for work in all_work
@@ -220,7 +219,7 @@ def _labelled_spans(all_work: Sequence[TraceWork]) -> tuple[TextSpan, ...]:
 
 
 def _work_number(work: TraceWork) -> str:
-    """Return a number for this annotator's work on this trace, the same in every export."""
+    """Return a number for a work, the same in every export."""
     name = "\n".join(work.key)
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()
     first_64_bits = int.from_bytes(digest[:8])
@@ -230,16 +229,9 @@ def _work_number(work: TraceWork) -> str:
 def _results_and_details(
     work: TraceWork, taxonomy: Taxonomy, spans: Sequence[TextSpan], number: str
 ) -> tuple[list[Values], list[Values]]:
-    """Return the results for Label Studio, and the details that an import needs.
+    """Return the results for Label Studio, and the original labels with their regions.
 
-    The details hold each label as it is in the workspace, and its region if it has one. Labels
-    without a region, and verdicts without a label, become choices about the whole trace.
-
-    Args:
-        work: The work to convert.
-        taxonomy: The taxonomy of the work.
-        spans: The texts of the trace's spans.
-        number: A part of the ids in Label Studio, from ``_work_number``.
+    A label without a region and a verdict without a label become choices.
     """
     modes = {mode.slug: mode for mode in taxonomy.all_modes}
     results: list[Values] = []
@@ -270,7 +262,10 @@ def _results_and_details(
 
 
 def _region_result(label: Label, region_value: Values, name: str, number: str) -> Values:
-    """Return the result of a label on spans; ``number`` identifies the annotator's work."""
+    """Return the result of a label on spans.
+
+    ``number`` is that of the work (``_work_number``).
+    """
     digest = hashlib.sha256(f"{number}\n{label.id}".encode("utf-8", "surrogatepass")).hexdigest()
     return {
         "id": digest[:12],
@@ -283,9 +278,9 @@ def _region_result(label: Label, region_value: Values, name: str, number: str) -
 
 
 def _choice_result(name: str, mode_names: Sequence[str], number: str) -> Values:
-    """Return the result of the field ``name``, in which one annotator's work chooses some modes.
+    """Return the result of the field ``name`` with its chosen modes.
 
-    ``number`` identifies the work.
+    ``number`` is that of the work (``_work_number``).
     """
     return {
         "id": f"{name}-{number}",
@@ -304,17 +299,20 @@ def _prediction_values(work: TraceWork, results: list[Values]) -> Values:
 
 
 def utf16_length(text: str) -> int:
-    """Return the number of UTF-16 code units of a text; a lone surrogate is one."""
+    """Return the number of UTF-16 code units of a text.
+
+    A lone surrogate is one unit.
+    """
     return len(text) + sum(char > "\uffff" for char in text)
 
 
 def code_points(text: str, units: int, *, up: bool = False) -> int:
-    """Return the number of code points in the first ``units`` UTF-16 code units of a text.
+    """Return the number of code points in the first UTF-16 code units of a text.
 
     Args:
         text: The text.
         units: The number of UTF-16 code units.
-        up: True to count a character that ``units`` cuts in half.
+        up: Count a character that ``units`` cuts in half.
     """
     unit_count = 0
     for index, char in enumerate(text):
@@ -327,10 +325,10 @@ def code_points(text: str, units: int, *, up: bool = False) -> int:
 
 
 def region_of(target: Target, spans: Sequence[TextSpan]) -> Values | None:
-    """Return the region that Label Studio marks for a target, None for the whole trace.
+    """Return the region of a target; None for the whole trace and for missing spans.
 
-    The region of a quote is its range in its only span. A target without a quote, or with a quote
-    that the span does not hold, has its whole spans as region. A target on missing spans has none.
+    The region of a quote is its range in the span. Without a quote in the text, it is the whole
+    spans.
 
     Args:
         target: The target.
@@ -351,9 +349,7 @@ def region_of(target: Target, spans: Sequence[TextSpan]) -> Values | None:
 
 
 def span_indices(target: Target, spans: Sequence[TextSpan]) -> tuple[int, int] | None:
-    """Return the indices of a target's first and last span.
-
-    Return None for the whole trace and for missing spans.
+    """Return the indices of a target's first and last span; None if they are missing.
 
     Args:
         target: The target.
@@ -362,15 +358,15 @@ def span_indices(target: Target, spans: Sequence[TextSpan]) -> tuple[int, int] |
     index_by_key = {span.key: index for index, span in enumerate(spans)}
     if target.first not in index_by_key or target.last not in index_by_key:
         return None
-    # A target may name its spans in reverse order.
+    # A target can name its spans in reverse order.
     first, last = sorted((index_by_key[target.first], index_by_key[target.last]))
     return first, last
 
 
 def quote_range(target: Target, text: str) -> tuple[int, int] | None:
-    """Return the start and end of a target's quote in a text, counted in code points.
+    """Return the start and end of a target's quote in a text, in code points.
 
-    Return None if the target has no quote, an empty one, or one that is not in the text.
+    The result is None for a missing or empty quote.
 
     Args:
         target: The target.
@@ -387,19 +383,17 @@ def quote_range(target: Target, text: str) -> tuple[int, int] | None:
 
 
 def target_of(value: Mapping[str, object], spans: Sequence[TextSpan]) -> Target:
-    """Return the target that a region marks.
+    """Return the target of a region.
 
-    - A region of whole paragraphs becomes a range of spans.
-    - A region of words in one paragraph becomes a quote.
-    - A region of words in several paragraphs becomes the range of their spans, since a quote
-      must lie inside one span.
+    Words in one paragraph are a quote. Other regions are ranges of whole spans, since a quote must
+    be inside one span.
 
     Args:
         value: The region's value.
         spans: The spans of the trace.
 
     Raises:
-        ValueError: The region lies outside the trace, is empty or has no valid numbers.
+        ValueError: The region is outside the trace or empty, or a number is not valid.
     """
     first = _whole_number(value, "start")
     last = _whole_number(value, "end")
@@ -419,10 +413,10 @@ def target_of(value: Mapping[str, object], spans: Sequence[TextSpan]) -> Target:
 
 
 def region_numbers(value: Mapping[str, object]) -> tuple[int, ...]:
-    """Return the start, the end and both offsets of a region.
+    """Return the start, the end and the offsets of a region.
 
     Raises:
-        ValueError: One of them is missing or no number.
+        ValueError: A number is missing or not valid.
     """
     return tuple(
         _whole_number(value, name) for name in ("start", "end", "startOffset", "endOffset")
@@ -430,7 +424,9 @@ def region_numbers(value: Mapping[str, object]) -> tuple[int, ...]:
 
 
 def _whole_number(value: Mapping[str, object], name: str) -> int:
-    """Return a field as an integer from 0, also from its digits in a string.
+    """Return a field as an integer from 0.
+
+    It can be a text of digits.
 
     Raises:
         ValueError: The field has another value.
@@ -445,10 +441,10 @@ def _whole_number(value: Mapping[str, object], name: str) -> int:
 
 @dataclass(slots=True)
 class ExportedWork(TraceWork):
-    """One annotator's work as our export wrote it.
+    """An annotator's work as it was exported.
 
     Attributes:
-        regions: The labels on spans with their region, by the region's id.
+        regions: The labels with a region, and the region, by the region's id.
         without_region: The labels without a region.
     """
 
@@ -458,7 +454,7 @@ class ExportedWork(TraceWork):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A task: its trace, the taxonomy, the spans, and the exported work by its number."""
+    """A task. ``exported_work`` is by the number of the work."""
 
     file: Path
     place: str
@@ -468,7 +464,7 @@ class Task:
     exported_work: Mapping[str, ExportedWork]
 
     def mode(self, name: str) -> Mode:
-        """Return the mode with this name in Label Studio, or with the code at its beginning.
+        """Return the mode with this name in Label Studio, or with the code before it.
 
         Raises:
             ValueError: The taxonomy has no such mode.
@@ -476,7 +472,7 @@ class Task:
         for mode in self.taxonomy.all_modes:
             if label_name(mode) == name:
                 return mode
-        # Names of Label Studio begin with the code, and the rest may have been edited.
+        # The name after the code may have been edited.
         code = name.partition(" ")[0]
         match = self.taxonomy.find(name) or self.taxonomy.find(code)
         if match is None:
@@ -491,14 +487,14 @@ def read_task(
     taxonomy: Taxonomy,
     find_taxonomy: Callable[[str], Taxonomy | None],
 ) -> Task:
-    """Return a task, with the annotators' work that an earlier export wrote into it.
+    """Read a task with its exported work.
 
     Args:
         file: The file.
         location: The location of the task in the file.
         value: The task as JSON.
-        taxonomy: The taxonomy of a task without one.
-        find_taxonomy: Returns a taxonomy by ``id@version``, None if it is not known.
+        taxonomy: The default taxonomy.
+        find_taxonomy: Returns a taxonomy by ``id@version``; None if it is unknown.
 
     Raises:
         ValueError: A field of the task is missing or not valid.
@@ -534,7 +530,7 @@ class _DataDocument(Struct):
 
 
 class _PlaceDocument(Struct, rename="camel"):
-    """The place of a region, and the name of its mode."""
+    """The position of a region, and the name of its mode."""
 
     start: str
     end: str
@@ -550,7 +546,7 @@ class _LabelDocument(Struct):
 
 
 class _WorkDocument(Struct):
-    """The work of one annotator on a task, as it was in the workspace."""
+    """The exported work of an annotator on a task."""
 
     annotator: str
     kind: AnnotatorKind
@@ -570,21 +566,21 @@ class _MetaDocument(Struct):
 
 
 class _TaskDocument(Struct):
-    """The fields of a task that this module reads."""
+    """The needed fields of a task."""
 
     data: _DataDocument | None = None
     meta: _MetaDocument | None = None
 
 
 class _ResultValue(Struct):
-    """The value of a result of one of our controls."""
+    """The value of a result in one of our controls."""
 
     paragraphlabels: tuple[str, ...] = ()
     choices: tuple[str, ...] = ()
 
 
 def _exported_work(document: _WorkDocument, trace_id: str, taxonomy: Taxonomy) -> ExportedWork:
-    """Return the annotator's work that an earlier export wrote into a Label Studio task.
+    """Return the work of an annotator in an exported task.
 
     Raises:
         ValueError: The work is not valid.
@@ -598,7 +594,7 @@ def _exported_work(document: _WorkDocument, trace_id: str, taxonomy: Taxonomy) -
         finished_at=document.finished_at,
     )
     for detail in document.labels:
-        # An imported label does not refer to a suggestion of the workspace that exported it.
+        # A suggestion of the exporting workspace may be unknown here.
         label = structs.replace(label_in_work(detail.label, work, taxonomy), suggestion=None)
         work.labels[label.id] = label
         if detail.region is None:
@@ -617,12 +613,12 @@ def _exported_work(document: _WorkDocument, trace_id: str, taxonomy: Taxonomy) -
 
 @dataclass(slots=True)
 class _LabelStudioBuilder(IncomingBuilder):
-    """The tasks that were read so far.
+    """The tasks so far.
 
     Attributes:
-        has_work: Returns True if an annotator has worked on a trace under a taxonomy.
-        author: The author of all annotations, None if each annotation names its author.
-        here_already: The number of unchanged annotations whose work is in this workspace.
+        has_work: Checks whether an annotator has work on a trace under a taxonomy.
+        author: The author of all annotations; None if they name their authors.
+        here_already: The number of unchanged annotations with work in this workspace.
         changed: The annotators of changed annotations.
         skipped: The number of annotations that were skipped in Label Studio.
     """
@@ -634,9 +630,9 @@ class _LabelStudioBuilder(IncomingBuilder):
     skipped: int = 0
 
     def add_annotation(self, task: Task, location: str, annotation: Document) -> None:
-        """Add the work of an annotation, or only count it.
+        """Add the work of an annotation.
 
-        It is only counted if it was skipped in Label Studio, or is unchanged and already here.
+        Skipped annotations and unchanged ones with work in this workspace are only counted.
 
         Args:
             task: The task.
@@ -644,7 +640,7 @@ class _LabelStudioBuilder(IncomingBuilder):
             annotation: The annotation or prediction.
 
         Raises:
-            ValueError: The annotation is not valid, or the trace has other work of its annotator.
+            ValueError: The annotation is not valid, or the annotator has another one on the trace.
         """
         if annotation.get("was_cancelled") is True:
             self.skipped += 1
@@ -669,7 +665,7 @@ class _LabelStudioBuilder(IncomingBuilder):
     def _draft_of(
         self, task: Task, location: str, annotation: Document, exported_work: ExportedWork | None
     ) -> ImportedWork:
-        """Return the labels and verdicts of an annotation; an invalid one becomes a problem."""
+        """Return the labels and verdicts of an annotation; invalid ones become problems."""
         if exported_work is None:
             name = _author_name(annotation, self.author)
             kind = AnnotatorKind.IMPORTED
@@ -697,19 +693,16 @@ def read_label_studio(
 ) -> Incoming:
     """Read tasks with their annotations (of people) and predictions (of models).
 
-    - An exported annotation that was not changed in Label Studio keeps its annotator. It is left
-      out if the annotator has worked on the trace in this workspace.
-    - A changed one becomes the work of an imported annotator, ``NAME (label-studio)``.
-    - A new one becomes the work of its user in Label Studio.
-
-    A bad task, annotation or region is recorded as a problem; the rest is read.
+    An unchanged exported annotation keeps its annotator. It is left out if this workspace has the
+    work. A changed one belongs to the imported annotator ``NAME (label-studio)``. A new one belongs
+    to its user in Label Studio. An invalid part becomes a problem.
 
     Args:
         files: The files and folders.
-        taxonomy: The taxonomy of tasks without one.
-        find_taxonomy: Returns a taxonomy by ``id@version``, None if it is not known.
-        has_work: Returns True if an annotator has worked on a trace under a taxonomy.
-        annotator: The author of all annotations, None if each annotation names its author.
+        taxonomy: The default taxonomy.
+        find_taxonomy: Returns a taxonomy by ``id@version``; None if it is unknown.
+        has_work: Checks whether an annotator has work on a trace under a taxonomy.
+        annotator: The author of all annotations; None if they name their authors.
     """
     builder = _LabelStudioBuilder(has_work=has_work, author=annotator)
     for file, tasks in read_records(files, builder.problems):
@@ -728,7 +721,7 @@ def read_label_studio(
 
 
 def _finished_import(builder: _LabelStudioBuilder) -> Incoming:
-    """Return the import with notes on its annotations, under the given author's name if any."""
+    """Return the import with notes, under the name of the author if there is one."""
     notes = builder.notes
     if builder.here_already:
         notes.append(
@@ -750,9 +743,9 @@ def _finished_import(builder: _LabelStudioBuilder) -> Incoming:
 
 
 def _work_under_name(work: ImportedWork, name: str) -> ImportedWork:
-    """Return the work under another annotator's name, with the label ids for that name.
+    """Return the work and its labels under another annotator's name.
 
-    A judge's work becomes imported work, as it is no longer under the judge's name.
+    The work of a judge becomes imported work.
     """
     labels = {}
     for label in work.labels.values():
@@ -764,7 +757,6 @@ def _work_under_name(work: ImportedWork, name: str) -> ImportedWork:
 
 
 def _task_annotations(task: object, location: str) -> Iterator[tuple[str, Document]]:
-    """Yield the location in the file and the document of a task's annotations and predictions."""
     assert isinstance(task, Mapping)
     for name in ("annotations", "predictions"):
         values = task.get(name)
@@ -778,9 +770,9 @@ def _task_annotations(task: object, location: str) -> Iterator[tuple[str, Docume
 def _changed_work(
     draft: ImportedWork, exported_work: ExportedWork, annotation: Document
 ) -> ImportedWork:
-    """Return the work of an annotation that was changed in Label Studio, without notes on spans.
+    """Return changed work under the name of its annotator with a suffix.
 
-    Its author is the annotator of the exported work, with a suffix.
+    Notes on spans are left out.
     """
     return replace(
         _work_under_name(draft, exported_work.annotator + CHANGED_THERE),
@@ -792,10 +784,9 @@ def _changed_work(
 
 
 def _exported_work_of(task: Task, annotation: Document) -> ExportedWork | None:
-    """Return the exported work from which an annotation was made; None if it is a new one.
+    """Return the exported work of an annotation; None for a new one.
 
-    A prediction is recognised by its model, an annotation by its number or the number in its
-    regions.
+    A prediction is found by its model, and an annotation by its number or that in its regions.
     """
     if "model_version" in annotation:
         model = annotation["model_version"]
@@ -812,18 +803,18 @@ def _exported_work_of(task: Task, annotation: Document) -> ExportedWork | None:
 
 
 def _author_name(annotation: Document, author: str | None) -> str:
-    """Return the name under which an annotation is imported.
+    """Return the name of an annotation's author.
 
-    This is ``author``, the model, or the annotator's mail address or number in Label Studio.
+    It is ``author``, the model, or the mail address or number in Label Studio.
 
     Raises:
-        ValueError: The annotation has no author, or the name is not allowed.
+        ValueError: The annotation names no author, or the name is not valid.
     """
     if author is not None:
         return annotator_of("", author)
     model = annotation.get("model_version")
     if isinstance(model, str) and model:
-        # Names have no commas or bars, which separate names in lists.
+        # Commas and bars separate names in lists.
         return checked_person(f"label-studio {model}".replace("|", " ").replace(",", " "))
     name = annotation.get("completed_by")
     if isinstance(name, Mapping):
@@ -836,7 +827,7 @@ def _author_name(annotation: Document, author: str | None) -> str:
 
 
 def _labelled_at(annotation: Document) -> str:
-    """Return the time of the last change, or of creation; empty if neither is known."""
+    """Return the time of the last change or the creation; empty if unknown."""
     for name in ("updated_at", "created_at"):
         if isinstance(annotation.get(name), str):
             return str(annotation[name])
@@ -850,7 +841,7 @@ def _add_result(
     result: object,
     location: str,
 ) -> None:
-    """Add the labels or verdicts of one result, the input in one control, to a draft.
+    """Add the labels or verdicts of a result, the input in one control, to a draft.
 
     Raises:
         ValueError: The result is not valid.
@@ -858,7 +849,7 @@ def _add_result(
     result = read(result, dict[str, Any], "result")
     control = result.get("from_name")
     if result.get("value") is None or control not in (MODES, WHOLE, ABSENT, UNSURE):
-        return  # The result is a relation, or of a control that the user has added.
+        return  # It is a relation, or from another control.
     value = read(result["value"], _ResultValue, "result.value")
     if control == MODES:
         for name in value.paragraphlabels:
@@ -871,7 +862,7 @@ def _add_result(
         if control != WHOLE:
             draft.add_verdict(mode.slug, VerdictValue(control))
             continue
-        # The choice says only that the mode is in the trace; the exported labels say more.
+        # A choice has only the mode. The exported labels have more details.
         without_region = exported_work.without_region if exported_work else ()
         exported_labels = [label for label in without_region if label.mode == mode.slug]
         new_label = draft.label(mode.slug)
@@ -886,7 +877,7 @@ def _label_of_region(
     result: Document,
     mode: Mode,
 ) -> Label:
-    """Return the label of a region: the exported label with its changes, or a new label."""
+    """Return the label of a region: the exported label with its changes, or a new one."""
     region_id = str(result.get("id"))
     exported = None if exported_work is None else exported_work.regions.get(region_id)
     value = result["value"]
@@ -894,7 +885,7 @@ def _label_of_region(
     if exported is None:
         return draft.label(mode.slug, target_of(value, task.spans), note or "")
     label, exported_region = exported
-    # A region that was not moved keeps the exported target.
+    # An unmoved region keeps the exact target.
     if region_numbers(exported_region) != region_numbers(value):
         label = structs.replace(label, target=target_of(value, task.spans), origin=Origin.IMPORTED)
     if mode.slug != label.mode:
@@ -906,7 +897,7 @@ def _label_of_region(
 
 
 def _region_note(result: Document) -> str | None:
-    """Return the note on a region; None if the region has no ``meta``."""
+    """Return the note on a region; None without ``meta``."""
     meta = result.get("meta")
     if not isinstance(meta, Mapping):
         return None

@@ -1,10 +1,10 @@
-"""``mast-data``: records with a yes or no per mode, as this program writes them and MAST-Data has.
+"""The format ``mast-data``: records with a yes or no for each mode, as in MAST-Data.
 
-A record of ours names its trace, annotator and taxonomy. One of MAST-Data numbers its traces
-anew for each system and benchmark, so its trace is known by the log in it.
+Our records name the trace, annotator and taxonomy. MAST-Data numbers traces again for each system
+and benchmark, so its traces are identified by the log in the record.
 
-Files that look alike bind 3.2 and 3.3 in opposite ways. So a number means the mode whose name is
-printed beside it (``mast_binding``), and is never trusted alone where there is a name.
+Published files use 3.2 and 3.3 in opposite ways. So a name printed beside a number decides
+(``mast_binding``).
 """
 
 from __future__ import annotations
@@ -38,28 +38,28 @@ _BY_NUMBER: Final = "by number, as the file has no name"
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """The slug of each code in a file, and a sentence for users on how 3.2 and 3.3 were bound."""
+    """The slug of each code in a file, and a sentence on the meaning of 3.2 and 3.3."""
 
     slugs: Mapping[str, str]
     in_words: str
 
 
 def mast_binding(mast: Taxonomy, printed: Iterable[Iterable[str]]) -> Binding:
-    """Return the mode that each MAST code of a file means.
+    """Return the mode for each MAST code of a file.
 
-    Published versions of MAST number their modes differently, so printed names such as ``3.3 Weak
-    Verification`` decide. A code with a printed name gets the mode of that name or alias. Any other
-    code gets the mode of its number, or one of the remaining modes if that one is taken.
+    Published versions of MAST differ in their numbers. A code with a printed name, such as ``3.3
+    Weak Verification``, gets the mode of this name. Another code gets the mode of its number, or a
+    remaining mode.
 
     Args:
         mast: The taxonomy MAST.
-        printed: The printed names in each record of the file.
+        printed: The printed names in each record.
 
     Raises:
         ValueError: A code has two names, or two codes have names of one mode.
     """
     slugs = {mode.code: mode.slug for mode in mast.modes}
-    named: dict[str, tuple[str, str]] = {}  # the slug and printed name by code
+    named: dict[str, tuple[str, str]] = {}  # slug and printed name by code
     for printed_name in chain.from_iterable(printed):
         code, _, name = printed_name.strip().partition(" ")
         mode = _mode_by_name(mast, name)
@@ -75,9 +75,9 @@ def mast_binding(mast: Taxonomy, printed: Iterable[Iterable[str]]) -> Binding:
 
 
 def _completed_binding(by_number: Mapping[str, str], named: Mapping[str, str]) -> dict[str, str]:
-    """Return a different slug for each code: by its name, else its number, else a free one.
+    """Return a different slug for each code: by its name, else by its number, else a free one.
 
-    ``by_number`` holds the slugs of all codes, ``named`` those of codes with a name.
+    ``by_number`` has the slugs of all codes, and ``named`` those of codes with a name.
     """
     if len(set(named.values())) < len(named):
         raise ValueError("two codes have names of the same mode")
@@ -99,9 +99,9 @@ def _binding_text(
     slugs: Mapping[str, str],
     named: Mapping[str, tuple[str, str]],
 ) -> str:
-    """Return a text on the mode that a code of the file means, and on the reason.
+    """Return a sentence on the mode of a code and the reason.
 
-    ``named`` has the slug and the printed name of each code with a printed name.
+    ``named`` has the slug and the printed name of codes with a name.
     """
     mode = mast.mode(slugs[code])
     reason = _BY_NUMBER
@@ -114,7 +114,7 @@ def _binding_text(
 
 
 def _mode_by_name(mast: Taxonomy, name: str) -> Mode | None:
-    """Return the mode with this name or alias, without regard to case; None if there is none."""
+    """Return the mode with this name or alias in any case; None if there is none."""
     folded = " ".join(name.split()).casefold()
     modes_by_name = {mode.name.casefold(): mode for mode in reversed(mast.modes)}
     modes_by_alias = {
@@ -138,14 +138,14 @@ def read_mast_data(
 ) -> Incoming:
     """Read records in the form of the MAST dataset.
 
-    A file has one record, a list of records, or one record per line. A mode whose value is null
-    gets no verdict. A record that cannot be read becomes a problem.
+    A file has one record, a list of records, or one record per line. A value of null is no verdict.
+    An invalid record becomes a problem.
 
     Args:
         files: The files and folders.
-        taxonomy: The taxonomy of records without one.
-        find_taxonomy: Returns a taxonomy by ``id@version``, None if it is not known.
-        annotator: The author of all records, None if each record names its author.
+        taxonomy: The default taxonomy.
+        find_taxonomy: Returns a taxonomy by ``id@version``; None if it is unknown.
+        annotator: The author of all records; None if they name their authors.
     """
     builder = IncomingBuilder()
     has_published_records = False
@@ -167,17 +167,17 @@ def read_mast_data(
                 )
                 builder.add_work(draft)
                 builder.taxonomies[record_taxonomy.ref] = record_taxonomy
-                # Only records of the published dataset have no annotator.
+                # Only published records have no annotator.
                 has_published_records = has_published_records or "annotator" not in record
     check_one_name(annotator, (name for name, _, _ in builder.drafts))
     if has_published_records:
-        # These records print no names of modes, so a note says how 3.2 and 3.3 were read.
+        # Published records print no names, so the numbers of 3.2 and 3.3 are trusted.
         builder.notes.append(mast_binding(load_mast(), printed=()).in_words)
     return builder.to_incoming()
 
 
 def _traces_in(file: Path, records: Sequence[object]) -> dict[int, TraceRecord]:
-    """Return the traces that the records hold, by the index of the record."""
+    """Return the traces in the records, by record index."""
     if not any(isinstance(r, Mapping) and ("trace" in r or "trace_text" in r) for r in records):
         return {}
     return {trace.record or 0: TraceRecord.from_trace(trace) for trace in read_traces(file)}
@@ -190,7 +190,7 @@ def _record_taxonomy(record: object, default: Taxonomy, find_taxonomy: FindTaxon
 
 
 def _record_trace(record: Record, logged_trace: TraceRecord | None) -> TraceRecord:
-    """Return the trace in a record's log, or else the trace that its fields name."""
+    """Return the trace of a record's log, else the one that its fields name."""
     if logged_trace is not None:
         return logged_trace
     system, model, benchmark = (
@@ -199,7 +199,7 @@ def _record_trace(record: Record, logged_trace: TraceRecord | None) -> TraceReco
     )
     name = record.get("trace_id")
     if isinstance(name, int) and not isinstance(name, bool):
-        # Each system and benchmark has traces with the same numbers.
+        # The numbers of traces repeat for each system and benchmark.
         name = "/".join([*filter(None, (system, model, benchmark)), str(name)])
     if not isinstance(name, str) or not name.strip():
         raise ValueError("has no 'trace_id', and no log to identify the trace")
@@ -209,7 +209,7 @@ def _record_trace(record: Record, logged_trace: TraceRecord | None) -> TraceReco
 def _record_work(
     record: Record, trace_id: str, taxonomy: Taxonomy, file: Path, author: str | None
 ) -> ImportedWork:
-    """Return the work in a record, under ``author``, its own annotator or else ``mast-data``.
+    """Return the work in a record, by ``author``, else its own annotator, else ``mast-data``.
 
     Raises:
         ValueError: A mode or value is not valid.
@@ -236,10 +236,10 @@ def _record_work(
 def mast_data_records(
     all_work: Iterable[TraceWork], records: Mapping[str, TraceRecord], taxonomy: Taxonomy
 ) -> list[dict[str, Any]]:
-    """Return a record in the form of the MAST dataset for each annotator's work on each trace.
+    """Return a record of the MAST dataset for each annotator's work on a trace.
 
-    The value of a mode is 1 for present and 0 for absent. It is None if the mode is unsure or has
-    no verdict, because a 0 would hide this.
+    A mode is 1 for present and 0 for absent. Unsure and open modes are None, since a 0 would hide
+    them.
 
     Args:
         all_work: The work of annotators under the taxonomy.

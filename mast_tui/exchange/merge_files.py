@@ -1,4 +1,4 @@
-"""Merging of whole workspaces from ``jsonl`` files: all files, or none if one is refused."""
+"""The merge of whole workspaces from ``jsonl`` files: all files, or none if one is refused."""
 
 from __future__ import annotations
 
@@ -39,19 +39,18 @@ from mast_tui.workspace.records import EventConflict, HistoryRelation, MergeRefu
 from mast_tui.workspace.registers.imports import ImportRecord, ImportState
 
 REPLACED: Final = "replaced:"
-"""The prefix of settings that record how an import changed earlier work, and who allowed it."""
+"""The prefix of settings that record replaced work, and who allowed it."""
 
 
 @dataclass(slots=True)
 class MergeResult:
-    """The result of merging workspace files.
+    """The result of a merge.
 
     Attributes:
         new: The number of added events.
-        known: The number of events that the workspace had already.
-        people: The changes to the work of each annotator.
-        refused: The changes that a refused file would make, by file. If there are any, nothing
-            was written.
+        known: The number of events that the workspace had before.
+        people: The changes to each annotator's work.
+        refused: The changes of refused files, by file. If there are any, nothing was written.
         notes: Sentences for the user.
     """
 
@@ -70,33 +69,32 @@ def merge_files(
     replacing: Collection[str] = (),
     imported_by: str | None = None,
 ) -> MergeResult:
-    """Merge files into a workspace: try all in a copy first, then write them in batches.
+    """Merge files into a workspace.
 
-    The trial shows whether a file is refused, so that a refused import writes nothing and blocks
-    no other process. Each of these parts is written in one transaction:
+    The files are first merged into a copy. If one is refused there, nothing is written. Otherwise
+    each of these parts is written in one transaction:
 
-    - a batch of traces, then all other contents except events
-    - a batch of events of an annotator whose history in the file only continues the history in the
-      workspace
-    - all events of any other annotator, which are checked again at that time
+    - a batch of traces
+    - all other contents except events
+    - a batch of the events of an annotator, if they only continue the history in the workspace
+    - all events of any other annotator
 
-    An interrupted import stays unfinished; the same request continues it.
+    An interrupted import is continued by the same request.
 
     Args:
         contents: The contents of the files.
         workspace: The workspace.
-        request_key: The text by which a repeated import continues this one if it is interrupted,
-            see ``Workspace.begin_import``.
-        replacing: The annotators whose earlier work may change.
-        imported_by: The name of the user, None if it is not known.
+        request_key: The text by which a repeated import continues an interrupted one.
+        replacing: The annotators with work that may be replaced.
+        imported_by: The name of the user; None if unknown.
 
     Returns:
-        The added events and changes; for a refused import, the changes that it would make.
+        The added events and changes, or the changes of a refused import.
 
     Raises:
-        ExchangeError: Work of a study would be replaced, and ``imported_by`` is not its lead.
-        WorkspaceError: A file cannot be merged, or another process has changed the workspace since
-            the trial. The message names the file.
+        ExchangeError: Only the lead of a study may replace its work.
+        WorkspaceError: A file cannot be merged, or another process has changed the workspace
+            meanwhile.
     """
     merged = _try_merge(contents, workspace, request_key, replacing)
     if merged.refused:
@@ -125,14 +123,14 @@ def _try_merge(
     request_key: str,
     replacing: Collection[str],
 ) -> MergeResult:
-    """Merge files into a copy of the workspace, and return the result that the import will have."""
+    """Merge files into a copy of the workspace, and return the expected result."""
     earlier_ids = frozenset[str]()
     for earlier_import in workspace.imports():
         is_unfinished = earlier_import.state is ImportState.UNFINISHED
         if is_unfinished and earlier_import.asked == request_key:
             earlier_ids = workspace.imported_event_ids(earlier_import)
-    # The trial lacks the events that the interrupted import has written, and counts them as new.
-    # In the result they count as known.
+    # The copy lacks the events that an interrupted import has written. The merge counts them as
+    # new, but they are known.
     merged = MergeResult(new=-len(earlier_ids), known=len(earlier_ids))
     with workspace.trial(without=earlier_ids) as trial:
         for file, content in contents.items():
@@ -146,7 +144,10 @@ def _try_merge(
 
 
 def _undone_in_words(contents: Mapping[Path, JsonlContent], workspace: Workspace) -> Iterator[str]:
-    """Yield a sentence if events of the files stay undone, since they keep their ids."""
+    """Yield a sentence on events that stay undone.
+
+    An event keeps its id when it is undone, so an import of the same event does not add it again.
+    """
     has_undone_files = any(
         earlier_import.undo_begun_at and earlier_import.keeps_actions
         for earlier_import in workspace.imports()
@@ -164,7 +165,7 @@ def _undone_in_words(contents: Mapping[Path, JsonlContent], workspace: Workspace
 
 
 class _FileWriter:
-    """Writes one checked file into the workspace."""
+    """A writer of one checked file into the workspace."""
 
     def __init__(
         self,
@@ -180,31 +181,31 @@ class _FileWriter:
         self._workspace = workspace
         self._record = record
         self._replacing = replacing
-        """The people and judges whose work may be replaced."""
+        """The annotators with work that may be replaced."""
         self._in_force: InForce = {}
-        """The decisions, guidelines and studies that apply before the file."""
+        """The valid decisions, guidelines and studies before this file."""
         self._imported_by = imported_by
 
     def write(self) -> None:
-        """Write all contents except events, then the events of one annotator after the other."""
+        """Write all other contents, then the events of one annotator after the other."""
         foreign = register_content(self._content, self._workspace)
-        # The decisions, guidelines and studies that were valid before this import. They are read
-        # once, because the trial too compared all annotators of the file with the same ones.
+        # They are read before the first event, since the trial compared all annotators with the
+        # same entries.
         self._in_force = self._workspace.entries_in_force()
         for name, events in groupby(foreign.events, key=lambda event: event.annotator):
             own_events = tuple(events)
-            # At most one entry: the event at which the annotator's hash chain breaks.
+            # At most one entry: the event at which the annotator's chain of hashes breaks.
             broken = {author: event for author, event in foreign.broken.items() if author == name}
             growth = self._workspace.growth_of(own_events, is_broken=bool(broken))
-            if growth.is_plain:  # it only continues the annotator's history in the workspace
+            if growth.is_plain:  # the file only continues the history here
                 self._append_growth(growth)
             else:
                 self._merge_history(Foreign(own_events, broken))
 
     def _append_growth(self, growth: ForeignGrowth) -> None:
-        """Append in batches the events that only continue an annotator's history."""
-        # Events with the same sequence number stay in one batch, so that each batch begins with a
-        # later number than the previous one.
+        """Append the events in batches."""
+        # Events with the same sequence number stay together, so that each batch begins with a later
+        # number.
         events_by_seq = [
             tuple(events) for _, events in groupby(growth.new_events, key=lambda event: event.seq)
         ]
@@ -216,10 +217,7 @@ class _FileWriter:
             let_others_write()
 
     def _merge_history(self, foreign: Foreign) -> None:
-        """Merge an annotator's events in the file with those in the workspace, in one transaction.
-
-        Then pause, so that other programs can write.
-        """
+        """Merge the events of an annotator in one transaction, then let other programs write."""
         with self._workspace.transaction():
             growth = self._workspace.growth_of(foreign.events, is_broken=bool(foreign.broken))
             report = self._workspace.merge_events(
@@ -241,10 +239,7 @@ def _merge_into_trial(
     merged: MergeResult,
     replacing: Collection[str],
 ) -> None:
-    """Merge a file into a trial copy of the workspace; add its counts and notes to ``merged``.
-
-    ``replacing`` are the annotators whose earlier work here may change.
-    """
+    """Merge a file into a trial copy of the workspace, and add the result to ``merged``."""
     events = content.foreign.events
     study_events = new_study_events(workspace, events)
     earlier_studies = studies_under(workspace, study_events)
@@ -270,10 +265,10 @@ def _merge_into_trial(
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """The facts in a workspace that belong to no annotator and that a file may update.
+    """The facts that a file may update and that belong to no annotator.
 
-    ``content_hashes`` are those of taxonomies by reference. ``outcomes`` holds the outcome and
-    score of each trace that has one, by trace id.
+    ``content_hashes`` are by the taxonomy's reference. ``outcomes`` are the known outcomes and
+    scores by trace id.
     """
 
     content_hashes: Mapping[str, str]
@@ -281,7 +276,7 @@ class _Facts:
 
     @classmethod
     def of(cls, workspace: Workspace) -> _Facts:
-        """Return the hashes of the taxonomies in a workspace, and the known outcomes of traces."""
+        """Read the facts of a workspace."""
         return cls(
             {taxonomy.ref: taxonomy.content_hash for taxonomy in workspace.taxonomies()},
             {
@@ -292,11 +287,11 @@ class _Facts:
         )
 
     def change_sentences(self, file: Path, after: _Facts) -> Iterator[str]:
-        """Yield a sentence on the taxonomies and one on the traces that a file changes, if any.
+        """Yield sentences on the taxonomies and traces that a file changes.
 
         Args:
             file: The file.
-            after: The facts after the merge; this object holds those before it.
+            after: The facts after the merge.
         """
         changed_refs = [
             ref
@@ -319,7 +314,7 @@ class _Facts:
 def _record_replacement(
     workspace: Workspace, changes: PersonChanges, file: Path, imported_by: str | None
 ) -> None:
-    """Record in a setting which work an import has replaced, and who allowed it."""
+    """Record the replaced work in a setting, and who allowed this."""
     time = now()
     entry = {"at": time, "by": imported_by, "file": str(file), "changes": asdict(changes)}
     workspace.set_setting(f"{REPLACED}{time}:{changes.annotator}", json.dumps(entry))
@@ -328,10 +323,9 @@ def _record_replacement(
 def _check_leads(
     people: Iterable[PersonChanges], workspace: Workspace, imported_by: str | None
 ) -> None:
-    """Check that the user leads each study whose work is replaced.
+    """Check that the user leads each study with replaced work.
 
-    If the replaced work is under no taxonomy, such as the setting of blind work, the user must lead
-    any one of the studies.
+    Work under no taxonomy, such as the setting of blind work, may be replaced by any lead.
 
     Raises:
         ExchangeError: The user is not the lead.
@@ -375,20 +369,20 @@ _COUNTS: Final = (
     ("edited", "event has other content here", "events have other content here"),
 )
 _OVERRULED: Final = {"decisions": "decision", "guidelines": "guideline", "studies": "study"}
-"""The singular for each kind of entry in ``overruled``."""
+"""The singular nouns for the kinds of entries in ``overruled``."""
 _SIGHT: Final = {True: "blind", False: "assisted"}
 _VISIBILITY_WORDS: Final = {True: "blind", False: "with suggestions shown"}
-"""By the setting of blind work."""
+"""The words for the setting of blind work."""
 
 
 def changes_to_dict(changes: PersonChanges) -> dict[str, Any]:
-    """Return the changes as values of a JSON document."""
+    """Return the changes as JSON values."""
     sight = None if changes.sight is None else _SIGHT[changes.sight]
     return asdict(changes) | {"history": changes.history.value, "sight": sight}
 
 
 def changes_in_words(changes: PersonChanges) -> str:
-    """Describe an annotator's changes, such as ``mira: 69 labels removed``."""
+    """Return an annotator's changes as text, such as ``mira: 69 labels removed``."""
     parts = []
     if changes.broken is not None:
         parts.append(f"the history in the file was edited at or before step {changes.broken}")
@@ -411,9 +405,9 @@ def changes_in_words(changes: PersonChanges) -> str:
 
 
 def branches_in_words(people: Iterable[PersonChanges]) -> Iterator[str]:
-    """Yield a sentence for each annotator with separate histories in the workspace and in the file.
+    """Yield a sentence for each annotator with separate histories here and in the file.
 
-    Annotators whose work was replaced on request are left out.
+    Replaced histories are left out.
     """
     for changes in people:
         if changes.replaced:
@@ -432,11 +426,11 @@ def branches_in_words(people: Iterable[PersonChanges]) -> Iterator[str]:
 
 
 def refusal_in_words(file: object, people: Iterable[PersonChanges]) -> str:
-    """Return the reason why a file is refused, with the options that accept it.
+    """Return the reason why a file is refused, with the options to accept it.
 
     Args:
         file: The path or name of the file.
-        people: The changes that the file would make, one entry per annotator.
+        people: The changes that the file would make.
     """
     all_changes = list(people)
     replaced_names = dict.fromkeys(name for changes in all_changes for name in changes.needs)
@@ -456,11 +450,11 @@ _CONFLICTS_SHOWN = 20
 
 
 def conflicts_in_words(workspace: Workspace, conflicts: Sequence[EventConflict]) -> Iterator[str]:
-    """Yield a sentence for each of the first conflicts, and one with the number of the others.
+    """Yield a sentence for each of the first conflicts, and one on the rest.
 
     Args:
         workspace: The workspace after the merge.
-        conflicts: Different events of one annotator with the same number.
+        conflicts: Different events of an annotator with the same sequence number.
     """
     first_conflicts = conflicts[:_CONFLICTS_SHOWN]
     event_ids = {event_id for conflict in first_conflicts for event_id in conflict.events}
@@ -488,15 +482,14 @@ def conflicts_in_words(workspace: Workspace, conflicts: Sequence[EventConflict])
 def count_different(
     workspace: Workspace, file_events: Iterable[Event], altered_ids: Collection[str]
 ) -> int:
-    """Return the number of events in the workspace that have other content in the file.
+    """Count the events with other content here than in the file.
 
-    Times do not count: a file that was imported on two machines makes the same events at
-    different times.
+    Times do not count, since they differ if a file was imported on two machines.
 
     Args:
         workspace: The workspace.
         file_events: The events of the file.
-        altered_ids: The ids of events that differ in any way, also in their times only.
+        altered_ids: The ids of events that differ in any way.
     """
     if not altered_ids:
         return 0
@@ -521,7 +514,7 @@ def _quoted_description(event: Event) -> str:
 
 
 def _fact_description(fact: Fact, event: Event) -> str:
-    """Return a short description of an event, such as ``label step_repetition``."""
+    """Return a short text for a fact, such as ``label step_repetition``."""
     match fact:
         case LabelAdded(label):
             return f"label {label.mode}"
@@ -545,11 +538,11 @@ def _fact_description(fact: Fact, event: Event) -> str:
 
 
 StudiesByRef = dict[str, Study | None]
-"""The studies by the reference of their taxonomy, None for a taxonomy without a study."""
+"""The studies by the reference of their taxonomy; None without a study."""
 
 
 def new_study_events(workspace: Workspace, file_events: Iterable[Event]) -> tuple[Event, ...]:
-    """Return the events that set up or change a study and that the workspace lacks.
+    """Return the events on studies that the workspace lacks.
 
     Args:
         workspace: The workspace.
@@ -565,7 +558,7 @@ def new_study_events(workspace: Workspace, file_events: Iterable[Event]) -> tupl
 
 
 def studies_under(workspace: Workspace, events: Sequence[Event]) -> StudiesByRef:
-    """Return the study of each taxonomy in these events, None for a taxonomy without a study.
+    """Return the study of each taxonomy in the events; None without a study.
 
     Args:
         workspace: The workspace.
@@ -578,13 +571,13 @@ def studies_under(workspace: Workspace, events: Sequence[Event]) -> StudiesByRef
 def studies_in_words(
     workspace: Workspace, events: Sequence[Event], earlier: StudiesByRef
 ) -> Iterator[str]:
-    """Yield a sentence for each study that was set up differently in the file.
+    """Yield a sentence for each study with other settings in the file.
 
-    The study that was set up later applies after the merge.
+    The later settings are valid after the merge.
 
     Args:
         workspace: The workspace after the merge.
-        events: The events of the file that set up studies, as ``new_study_events`` returns them.
+        events: The new events on studies.
         earlier: The studies before the merge.
     """
     for ref, earlier_study in earlier.items():

@@ -1,7 +1,7 @@
 """The table of all formats of labels.
 
 The commands ``export`` and ``import``, the dialog of the app and the table in ``docs/exchange.md``
-come from it. To add a format, write its module and a row here.
+use it. A new format needs a module and a row here.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 def _with_taxonomies(read: Callable[..., Incoming]) -> Callable[[ImportRequest], Incoming]:
-    """Return the importer of a format whose rows may name their taxonomies."""
+    """Return the importer of a format with taxonomies in its rows."""
     return lambda request: read(
         request.files,
         taxonomy=request.taxonomy,
@@ -55,18 +55,18 @@ def _with_taxonomies(read: Callable[..., Incoming]) -> Callable[[ImportRequest],
 def _with_judges(
     read: Callable[[ImportRequest], Incoming],
 ) -> Callable[[ImportRequest], Incoming]:
-    """Return the importer ``read``, followed by the completion of the tables of judges."""
+    """Return the importer ``read``, completed by the implied verdicts of judges."""
     return lambda request: complete_judge_tables(
         read(request), declared_finished=request.judges_finished
     )
 
 
 def _read_label_studio(request: ImportRequest) -> Incoming:
-    """Read files of Label Studio, without the unchanged work that the workspace has."""
+    """Read files of Label Studio, without unchanged work of this workspace."""
     known_work: set[WorkKey] = set()
     for own_pass in request.workspace.passes():
         known_work.add((own_pass.annotator, own_pass.trace_id, own_pass.taxonomy))
-        # Gold has no passes. If unchanged, it must not become one more annotator's work.
+        # Gold has no passes. Unchanged gold must not become the work of an annotator.
         known_work.add((GOLD, own_pass.trace_id, own_pass.taxonomy))
     return read_label_studio(
         request.files,
@@ -80,7 +80,7 @@ def _read_label_studio(request: ImportRequest) -> Incoming:
 def _with_annotator(
     read: Callable[[Sequence[Path], str | None], Incoming],
 ) -> Callable[[ImportRequest], Incoming]:
-    """Return the importer of a format that needs only the files and the name of their author."""
+    """Return the importer of a format that needs only files and an author."""
     return lambda request: read(request.files, request.annotator)
 
 
@@ -246,7 +246,7 @@ _TABLE: Final = (
         reads=_with_annotator(read_agentdebugx),
     ),
 )
-"""The exported formats stand first, in the order of the dialog: the most requested first."""
+"""The exported formats come first, in the order of the dialog: the most requested first."""
 
 FORMATS: Final[Mapping[str, Format]] = {row.name: row for row in _TABLE}
 IMPORT_FORMATS: Final[Mapping[str, Format]] = {

@@ -1,4 +1,4 @@
-"""The work that an export holds: one annotator's, everybody's, or the gold; masked on request."""
+"""The selection of work for an export, with masks on request."""
 
 from __future__ import annotations
 
@@ -36,28 +36,28 @@ from mast_tui.workspace import TraceRecord, Workspace, WorkspaceError
 from mast_tui.workspace.registers.pseudonyms import Pseudonyms, mask_key
 
 _TEXT_FIELDS: Final = frozenset({"quote", "note", "notes", "reason", "text", "texts", "wording"})
-"""The fields of documents that hold texts of annotators or of traces."""
+"""The fields of documents with texts of annotators or traces."""
 
 
 MASKED_QUOTE: Final = "[quote]"
 """The mask of a whole quote.
 
-A part of a secret is not recognised by itself. So a quote stays only if its place in the text shows
-that no secret is in it.
+A part of a secret is not recognisable. So a quote stays only if its position shows that it is
+outside all secrets.
 """
 
 
 def masks_of_files(
     workspace: Workspace, study: Study | None, *, redact: bool, patterns: Path | None
 ) -> Masks | None:
-    """Return the masks for files that are written from a workspace; None if nothing is masked.
+    """Return the masks for files of a workspace; None without masks.
 
     Args:
         workspace: The workspace.
-        study: The study of the workspace; None for none. If it requires masks, they use its key
-            and include its patterns.
-        redact: True if the user asks for masks.
-        patterns: A file of the user's own patterns, whose matches are masked as well.
+        study: The study of the workspace; None without one. Required masks of a study use its key
+            and patterns.
+        redact: Mask texts.
+        patterns: A file of further patterns to mask.
 
     Raises:
         RedactionError: A library is missing, or the file is unusable.
@@ -71,12 +71,11 @@ def masks_of_files(
 
 @dataclass(frozen=True, slots=True)
 class WorkMasks:
-    """Masks the quotes and notes of labels.
+    """Masks for the quotes and notes of labels.
 
-    ``redacted_of`` returns the text of a span with its masks, or None if the file of the trace is
-    missing; then quotes are masked as a whole. The offsets of a quote without masks refer to the
-    original text. With ``in_masked_texts`` all offsets refer to the masked text, for formats that
-    hold the masked texts.
+    ``redacted_of`` returns the masked text of a span; None if the file is missing. Then whole
+    quotes are masked. Offsets of quotes refer to the original text, or with ``in_masked_texts`` to
+    the masked text.
     """
 
     masks: Masks
@@ -84,7 +83,7 @@ class WorkMasks:
     in_masked_texts: bool = False
 
     def masked_work(self, all_work: Iterable[TraceWork]) -> list[TraceWork]:
-        """Return the work of annotators with masks in its labels and notes."""
+        """Return the work with masked labels and notes."""
         return [
             replace(
                 work,
@@ -97,7 +96,6 @@ class WorkMasks:
         ]
 
     def _masked_label(self, label: Label) -> Label:
-        """Return a label with masks in its quote, evidence and notes."""
         evidence = label.evidence
         return structs.replace(
             label,
@@ -116,7 +114,6 @@ class WorkMasks:
         return Target(target.first, target.last, quote, start, end)
 
     def _masked_evidence(self, trace_id: str, evidence: Evidence) -> Evidence:
-        """Return evidence with masks in its quote and wording."""
         wording = None if evidence.wording is None else self.masks.text(evidence.wording)
         if evidence.key is None:
             return structs.replace(evidence, quote=self.masks.text(evidence.quote), wording=wording)
@@ -132,8 +129,7 @@ class WorkMasks:
     ) -> tuple[str, int | None, int | None]:
         """Return a quote with masks, and its start and end in the exported text of its span.
 
-        Start and end are None if the quote cannot be found there: with masks in a text without
-        them, or masked as a whole.
+        Start and end are None if the exported text does not contain the masked quote.
         """
         redacted = self.redacted_of(trace_id, key)
         if redacted is None:
@@ -145,7 +141,7 @@ class WorkMasks:
                 masked_quote = MASKED_QUOTE
             return masked_quote, None, None
         masked_start, masked_end = redacted.to_shown(start, end)
-        if self.in_masked_texts:  # the exported texts have the masks too
+        if self.in_masked_texts:  # the exported texts have masks too
             return redacted.text[masked_start:masked_end], masked_start, masked_end
         hidden_ranges = [cut.original for cut in redacted.cuts]
         if any(start < hidden.stop and hidden.start < end for hidden in hidden_ranges):
@@ -153,7 +149,7 @@ class WorkMasks:
         return quote, start, end
 
     def gold_entry(self, entry: GoldWithSides) -> GoldWithSides:
-        """Return the gold of a trace and its sides with masks in their quotes."""
+        """Return the gold of a trace and its sides with masked quotes."""
         trace_id = entry.trace.trace_id
         labels = tuple(
             replace(label, target=self._masked_target(trace_id, label.target))
@@ -168,12 +164,12 @@ def _single_spaced(text: str) -> str:
 
 
 def masked_document(document: Any, masks: Masks, *, is_text: bool = False) -> Any:
-    """Return a document with masks in the fields that hold texts.
+    """Return a document with masked texts.
 
     Args:
-        document: The document, as a JSON parser returns it.
+        document: The document as JSON values.
         masks: The masks.
-        is_text: True if the document is the value of a field that holds texts.
+        is_text: True for the value of a field with texts.
     """
     if isinstance(document, dict):
         return {
@@ -189,7 +185,7 @@ GOLD: Final = "gold"
 ALL: Final = "all"
 
 _NAMES_SHOWN: Final = 3
-"""The most paths and ids that a message names."""
+"""The most paths and ids in a message."""
 
 
 def selected_work(
@@ -207,16 +203,16 @@ def selected_work(
         workspace: The workspace.
         taxonomy: The taxonomy.
         labels: ``all`` or an annotator's name.
-        which: The pass of an annotator on a trace that is returned: the first or the last.
-        finished_only: True to leave out unfinished passes.
-        trace_id: The only trace that is read, None for all.
+        which: The pass to return: the first or the last.
+        finished_only: Leave out unfinished passes.
+        trace_id: The only trace to read; None for all.
 
     Raises:
         WorkspaceError: No annotator here has this name.
     """
     names = [info.name for info in workspace.annotators()]
     if labels != ALL and labels not in names:
-        # The callers handle GOLD, which is another value of the option.
+        # The callers handle ``GOLD`` themselves.
         available = ", ".join([GOLD, ALL, *names])
         raise WorkspaceError(
             f"--labels {labels!r} is not an annotator in this workspace; there are: {available}"
@@ -241,7 +237,7 @@ def gold_work(entries: Iterable[GoldWithSides], taxonomy: Taxonomy) -> list[Trac
 
 
 def check_ordered(entries: Iterable[GoldWithSides]) -> None:
-    """Raise ``UnorderedSpans`` if the order of labelled spans matters and is not known."""
+    """Raise ``UnorderedSpans`` if the order of some labelled spans is unknown."""
     unordered_entries = [entry for entry in entries if entry.unordered]
     if not unordered_entries:
         return
@@ -272,7 +268,7 @@ def first_names(names: Sequence[str], limit: int = _NAMES_SHOWN, suffix: str = "
     Args:
         names: The names.
         limit: The most names in the text.
-        suffix: The words that follow the number of the others.
+        suffix: The words after this number.
     """
     other_count = len(names) - limit
     text = ", ".join(names[:limit])
@@ -280,7 +276,7 @@ def first_names(names: Sequence[str], limit: int = _NAMES_SHOWN, suffix: str = "
 
 
 def pseudonymous(all_work: Iterable[TraceWork], pseudonyms: Pseudonyms) -> list[TraceWork]:
-    """Return the work with letters in place of names, and with ids that do not reveal names.
+    """Return the work with letters instead of names, also in the ids.
 
     Args:
         all_work: The work of annotators.
@@ -298,7 +294,7 @@ def pseudonymous(all_work: Iterable[TraceWork], pseudonyms: Pseudonyms) -> list[
 
 
 def _with_pseudonym(label: Label, pseudonyms: Pseudonyms) -> tuple[str, Label]:
-    """Return the new id of a label, and the label with letters in place of names."""
+    """Return the new id of a label, and the label with letters instead of names."""
     new_id = pseudonyms.id(label.id)
     renamed = structs.replace(
         label,
@@ -310,14 +306,14 @@ def _with_pseudonym(label: Label, pseudonyms: Pseudonyms) -> tuple[str, Label]:
 
 
 def _chosen_readings(passes: Iterable[Pass], which: Which) -> dict[tuple[str, str], Pass]:
-    """Return the first or last reading of each annotator and trace, finished or not."""
+    """Return the first or last reading by annotator and trace."""
     chosen: dict[tuple[str, str], Pass] = {}
-    for trace_pass in passes:  # sorted by number
+    for trace_pass in passes:  # passes are sorted by number
         key = (trace_pass.annotator, trace_pass.trace_id)
         is_reading = trace_pass.kind.is_reading  # False for adjudications and retests
         if not is_reading or (which == "first" and key in chosen):
             continue
-        # A second look is never the first reading, even if the workspace lacks the first one.
+        # A second look is never the first reading, even if the first one is missing.
         if which == "last" or trace_pass.kind is not PassKind.SECOND_LOOK:
             chosen[key] = trace_pass
     return chosen
@@ -331,15 +327,14 @@ def gold_entries(
     majority: bool = False,
     settled_only: bool = False,
 ) -> list[GoldWithSides]:
-    """Return the gold of every trace that an annotator finished or an adjudicator decided.
+    """Return the gold of each trace with a finished pass or a decision.
 
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy.
-        annotators: The annotators from whose work the gold is made, None for all people.
-        majority: True if a majority resolves a verdict.
-        settled_only: True to leave out verdicts that only one person gave, and then traces without
-            verdicts and conflicts.
+        annotators: The sides of the gold; None for all people.
+        majority: Resolve verdicts by majority.
+        settled_only: Leave out verdicts of one person alone, and traces with nothing left.
     """
     orders = SpanOrders(workspace)
     records = {record.trace_id: record for record in workspace.traces()}
@@ -372,7 +367,10 @@ def gold_entries(
 
 
 def _gold_as_work(trace_id: str, gold: GoldTrace, taxonomy: Taxonomy) -> TraceWork:
-    """Return a trace's gold as the work of an annotator ``gold``; conflicts leave it unfinished."""
+    """Return the gold of a trace as the work of an annotator ``gold``.
+
+    With conflicts it is unfinished.
+    """
     finished_at = None if gold.conflicts else UNKNOWN_TIME
     work = TraceWork(GOLD, trace_id, taxonomy.ref, finished_at=finished_at)
     for number, label in enumerate(gold.labels):

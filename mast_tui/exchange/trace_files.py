@@ -1,4 +1,4 @@
-"""The traces of labels that come in or go out: reading them, their texts, and a label's step."""
+"""The traces of imported and exported labels: their texts, messages and steps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ from mast_tui.workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class TextSpan:
-    """One span: its key, its author with role and tool, and its whole text as read."""
+    """A span with its whole text.
+
+    ``author`` has the number, agent, kind and tool.
+    """
 
     key: str
     author: str
@@ -29,18 +32,18 @@ class TextSpan:
 
 
 TextsOf = Callable[[str], tuple[TextSpan, ...] | None]
-"""Returns the spans of a trace by its id, None if its file is missing."""
+"""Returns the spans of a trace by its id; None without a file."""
 
 
 def texts_from_files(workspace: Workspace, masks: Masks | None = None) -> TextsOf:
-    """Return a function that reads the texts of a trace of the workspace from its file.
+    """Return a function that reads the texts of a trace from its file.
 
     Args:
         workspace: The workspace.
-        masks: Masks of personal data and secrets in the texts, None to leave the texts as they are.
+        masks: The masks of the texts; None for unchanged texts.
 
     Returns:
-        The function. It returns None if the trace cannot be read.
+        The function. It returns None for an unreadable trace.
     """
     trace_of = traces_from_files(workspace)
 
@@ -54,14 +57,14 @@ def texts_from_files(workspace: Workspace, masks: Masks | None = None) -> TextsO
 
 
 def redacted_from_files(workspace: Workspace, masks: Masks) -> RedactedOf:
-    """Return a function that reads the text of a span, with masks, from the file of its trace.
+    """Return a function that reads the masked text of a span from the file of its trace.
 
     Args:
         workspace: The workspace.
         masks: The masks.
 
     Returns:
-        The function. It returns None if the trace cannot be read.
+        The function. It returns None for an unreadable trace.
     """
     trace_of = traces_from_files(workspace)
 
@@ -92,7 +95,7 @@ _MESSAGE: Final = re.compile(
 
 
 def read_traces(path: Path) -> tuple[Trace, ...]:
-    """Return the traces in one file, each read to its end; none if the file holds no trace."""
+    """Return the traces in a file, read to their ends."""
     traces = read_file(path, named=True).traces
     for trace in traces:
         read_fully(trace)
@@ -100,7 +103,9 @@ def read_traces(path: Path) -> tuple[Trace, ...]:
 
 
 def read_json(path: Path) -> object:
-    """Return the JSON document in a file, or the list of the JSON documents on its lines.
+    """Read a file of JSON or JSON Lines.
+
+    JSON Lines become a list.
 
     Raises:
         ValueError: The file has neither form.
@@ -125,13 +130,13 @@ def read_each(
     read: Callable[[Path], Read],
     suffixes: tuple[str, ...] = (".json", ".jsonl"),
 ) -> Iterator[tuple[Path, Read]]:
-    """Yield each file with its content; a file that cannot be read becomes a problem instead.
+    """Yield each file with its content; an unreadable file becomes a problem.
 
     Args:
         paths: The files and folders.
         problems: Receives the problems.
         read: Reads one file, as ``read_json`` does.
-        suffixes: The suffixes of the files that are read in a folder.
+        suffixes: The suffixes of files to read in folders.
     """
     for file in files_under(paths, suffixes):
         try:
@@ -147,21 +152,21 @@ def read_records(
     problems: list[RowProblem],
     suffixes: tuple[str, ...] = (".json", ".jsonl"),
 ) -> Iterator[tuple[Path, list[Any]]]:
-    """Yield each JSON file with the list of its records; an unreadable file becomes a problem.
+    """Yield each JSON file with its list of records; an unreadable file becomes a problem.
 
-    A document that is not a list is the only record of its file.
+    A document other than a list is a single record.
 
     Args:
         paths: The files and folders.
         problems: Receives the problems.
-        suffixes: The suffixes of the files that are read in a folder.
+        suffixes: The suffixes of files to read in folders.
     """
     for file, document in read_each(paths, problems, read_json, suffixes):
         yield file, document if isinstance(document, list) else [document]
 
 
 def files_under(paths: Iterable[Path], suffixes: tuple[str, ...]) -> Iterator[Path]:
-    """Yield the given files, and the files with certain suffixes at any depth of given folders.
+    """Yield the given files, and the files with given suffixes at any depth of folders.
 
     Args:
         paths: The files and folders.
@@ -175,13 +180,11 @@ def files_under(paths: Iterable[Path], suffixes: tuple[str, ...]) -> Iterator[Pa
 
 
 def message_spans(trace: Trace, number: int) -> tuple[str, str] | None:
-    """Return the first and last key of the spans that were read from one message of a trace.
-
-    Returns None if there is no such span.
+    """Return the first and last span key of a message; None if it has no span.
 
     Args:
-        trace: The trace, in whose file the messages are a list.
-        number: The number of the message, counted from 0.
+        trace: A trace with a list of messages.
+        number: The index of the message, from 0.
     """
     keys = [
         span.key
@@ -192,10 +195,10 @@ def message_spans(trace: Trace, number: int) -> tuple[str, str] | None:
 
 
 def _message_number(trace: Trace, location: str) -> int | None:
-    """Return the number of the message in a message list at a location in the trace's file.
+    """Return the index of a message from a location in the file; None outside a message list.
 
-    A location is a JSON pointer after the number of the line (``line 3 /messages/0``) or of the
-    record (``/3/messages/0``). Returns None if it is not in a message list.
+    The location is a JSON pointer after the line (``line 3 /messages/0``) or the record
+    (``/3/messages/0``).
     """
     pointer = re.sub(r"\Aline [0-9]+ ", "", location)
     has_line_number = pointer != location
@@ -206,10 +209,9 @@ def _message_number(trace: Trace, location: str) -> int | None:
 
 
 def step_numbers(trace: Trace) -> dict[str, int]:
-    """Return the number of each span's step by the span's key, counted from 0.
+    """Return the step number of each span by key, from 0.
 
-    If all spans are from a message list, each message is a step, which may have several spans. In
-    other traces each span is a step.
+    If all spans are from a message list, each message is a step. Otherwise each span is a step.
     """
     spans = [trace.span(index) for index in range(len(trace))]
     numbers = {span.key: _message_number(trace, span.place) for span in spans}
@@ -219,6 +221,6 @@ def step_numbers(trace: Trace) -> dict[str, int]:
 
 
 def step_of_key(key: str) -> int | None:
-    """Return the number in the key of a span in a message list, from 0; None for other keys."""
+    """Return the index of a message from the key of its span; None for other keys."""
     match = _MESSAGE.match(key)
     return int(match[1]) if match else None

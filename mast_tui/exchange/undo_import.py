@@ -1,6 +1,6 @@
-"""Undoing an import by events that reverse its events, since no event is ever erased.
+"""The undo of an import, by events that reverse its events.
 
-The registers (traces, taxonomies, annotators) stay as the import left them.
+No event is ever erased. Traces, taxonomies and annotators stay.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from mast_tui.workspace.events.types import (
 from mast_tui.workspace.registers.imports import ImportRecord, ImportState
 
 _NOTICED: Final = SpansRead | SuggestionsSeen | Revealed
-"""Facts that only record what an annotator has seen. No work builds on them, and they cannot be
+"""Facts that only record what an annotator has seen. No work depends on them, and they cannot be
 undone."""
 
 _IN_WORDS: Final[Mapping[type, str]] = {
@@ -72,8 +72,8 @@ _Work = tuple[str, str | None, str | None]
 class Undone:
     """The result of undoing an import.
 
-    ``events`` counts the undone events. ``built_on`` describes later work that builds on the
-    import; if there is any, nothing was undone.
+    ``events`` is the number of undone events. ``built_on`` describes later work that depends on the
+    import. If there is any, nothing was undone.
     """
 
     record: ImportRecord
@@ -82,11 +82,11 @@ class Undone:
 
 
 def continues_import(workspace: Workspace, request_key: str) -> bool:
-    """Check whether an import with this request key was interrupted, so that a new one continues.
+    """Check for an interrupted import with this request key.
 
     Args:
         workspace: The workspace.
-        request_key: The text that an import and its repetition have in common, in ``asked``.
+        request_key: The text by which a repeated import continues this one.
     """
     return any(
         record.asked == request_key and record.state is ImportState.UNFINISHED
@@ -97,11 +97,11 @@ def continues_import(workspace: Workspace, request_key: str) -> bool:
 def find_import(
     workspace: Workspace, import_id: str, *, import_format: str | None = None
 ) -> ImportRecord:
-    """Return the record of an import that was not undone.
+    """Find an import that was not undone.
 
     Args:
         workspace: The workspace that holds the import.
-        import_id: The id, or the end of an id that no other import has; empty for the latest.
+        import_id: The id, or a unique end of it; empty for the latest import.
         import_format: The format of the import; None for any.
 
     Raises:
@@ -125,22 +125,21 @@ def find_import(
 
 
 def undo_import(workspace: Workspace, record: ImportRecord, undone_by: str | None) -> Undone:
-    """Undo an import, unless later work builds on it.
+    """Undo an import, unless later work depends on it.
 
-    All imported events are checked before the first one is undone. The events of one annotator on
-    one trace are undone in the same batch. An interrupted undo continues when it is requested
-    again.
+    All work is checked before the first event is undone. The events of an annotator on a trace stay
+    in one batch. An interrupted undo is continued by the same request.
 
     Args:
         workspace: The workspace.
         record: The record of the import.
-        undone_by: The name of the user, None if it is not known.
+        undone_by: The name of the user; None if unknown.
 
     Returns:
         The number of undone events, or the later work that prevents the undo.
 
     Raises:
-        ExchangeError: Work was built on the import while it was being undone.
+        ExchangeError: Later work has appeared during the undo.
         WorkspaceError: The workspace cannot be written; earlier batches stay.
     """
     works = workspace.import_works(record)
@@ -178,15 +177,12 @@ class _ImportUndo:
         self._imported_event_ids = workspace.imported_event_ids(record)
         self._undo_action = f"{IMPORT_PREFIX}undo:{record.id}"
         self._works: dict[_Work, Sequence[Event]] = {}
-        """The events that were read, by annotator, trace id and taxonomy."""
+        """The events at the last reading by work."""
         self._read_event_count = -1
-        """The number of events in the workspace at the last reading, -1 before the first."""
+        """The number of events in the workspace at the last reading; -1 before the first."""
 
     def _read(self, works: Sequence[_Work]) -> None:
-        """Read the events of the works, and all reviews and decisions of the workspace.
-
-        Do nothing if the last call read the same works and the workspace has no new events.
-        """
+        """Read the events of works, and all reviews and decisions."""
         event_count = self._workspace.event_count()
         if event_count == self._read_event_count and self._works.keys() == set(works):
             return
@@ -195,7 +191,7 @@ class _ImportUndo:
         self._works = {}
         trace_ids_by_author = defaultdict[tuple[str, str], list[str]](list)
         for annotator, trace_id, taxonomy in works:
-            # Only the events on traces under a taxonomy can be read together.
+            # Only events with a trace and a taxonomy can be read together.
             if trace_id is None or taxonomy is None:
                 work = (annotator, trace_id, taxonomy)
                 self._works[work] = self._read_work(work)
@@ -209,24 +205,21 @@ class _ImportUndo:
             }
 
     def _read_reviews_and_decisions(self) -> None:
-        """Read who reviewed each suggestion, and who decided about whose work on each trace."""
+        """Read the reviewers by suggestion, and the deciders by trace."""
         self._reviewers = defaultdict[str, list[str]](list)
         for review in self._workspace.reviews(pass_number=None):
             self._reviewers[review.suggestion].append(review.annotator)
         self._deciders = defaultdict[tuple[str, str], list[tuple[str, tuple[str, ...]]]](list)
         for taxonomy in self._workspace.used_taxonomies():
             for trace_id, decisions in self._workspace.all_decisions(taxonomy).items():
-                # The adjudicator, with the annotators whose answers were in conflict.
+                # The adjudicator with the annotators of the conflicting answers.
                 self._deciders[trace_id, taxonomy] += [
                     (decision.decided_by, tuple(answer.annotator for answer in decision.said))
                     for decision in decisions
                 ]
 
     def later_work_on(self, works: Sequence[_Work]) -> Iterator[str]:
-        """Yield descriptions of later work that builds on imported events and so prevents the undo.
-
-        The works are read first, as they are now.
-        """
+        """Yield texts on later work that depends on imported events."""
         self._read(works)
         for work in works:
             yield from self._later_work_on(work)
@@ -250,8 +243,8 @@ class _ImportUndo:
                 yield f"{subject}: {name} has decided conflicts about it"
 
     def _later_reviews(self, work: _Work, imported: Sequence[Event]) -> Iterator[tuple[str, int]]:
-        """Yield each person who has reviewed suggestions of the import, with their number."""
-        # A review names the suggestion by the id of the judge's label.
+        """Yield the reviewers of imported suggestions with their number of reviews."""
+        # A review refers to the id of the judge's label.
         label_ids = {
             event.fact.label.id for event in imported if isinstance(event.fact, LabelAdded)
         }
@@ -263,7 +256,7 @@ class _ImportUndo:
                 yield name, count
 
     def _later_deciders(self, annotator: str, trace_id: str, taxonomy: str) -> Iterator[str]:
-        """Yield the adjudicators who have decided about an annotator's work on a trace."""
+        """Yield the adjudicators who decided about an annotator's work on a trace."""
         deciders = {
             adjudicator
             for adjudicator, annotators in self._deciders[trace_id, taxonomy]
@@ -274,14 +267,13 @@ class _ImportUndo:
                 yield name
 
     def append_inverses(self, works: Sequence[_Work]) -> int:
-        """Append events that undo the imported events of these works, and return their number.
+        """Append events that undo the imported events, and return their number.
 
-        The works are those that ``later_work_on`` has read.
+        ``later_work_on`` must have read the works.
         """
         count = 0
         inverses = (inverse for work in works for inverse in self._inverse_events(work))
-        # ``append`` records the one action that its events undo, so each run of events with the
-        # same action is appended alone.
+        # ``append`` records one undone action, so the events of an action are appended together.
         for action, inverses_of_action in groupby(inverses, key=itemgetter(0)):
             new_events = [event for _, event in inverses_of_action]
             recorded = self._workspace.append(new_events, action=self._undo_action, undoes=action)
@@ -289,10 +281,7 @@ class _ImportUndo:
         return count
 
     def _inverse_events(self, work: _Work) -> Iterator[tuple[str, NewEvent]]:
-        """Yield pairs of the action of an imported event and the event that undoes it.
-
-        The last imported event of the work is undone first.
-        """
+        """Yield the events that undo imported events, each after the action of the imported one."""
         events = self._events_of(work)
         for event in reversed(events):
             if not self._is_imported(event):
@@ -307,12 +296,15 @@ class _ImportUndo:
         return self._read_work(work) if read is None else read
 
     def _read_work(self, work: _Work) -> Sequence[Event]:
-        """Return all events of exactly this work, which may have no trace or taxonomy."""
+        """Return all events of a work.
+
+        It may have no trace or taxonomy.
+        """
         annotator, trace_id, taxonomy = work
         own_events = self._workspace.events(
             annotator=annotator, trace_id=trace_id, taxonomy=taxonomy
         )
-        # A trace id or taxonomy that is None selects all events.
+        # As a filter, None selects all traces or taxonomies.
         return [
             event
             for event in own_events
@@ -325,24 +317,21 @@ class _ImportUndo:
         return event.action == self._record.action
 
     def _came_with_import(self, name: str, work: _Work, kind: type[Fact]) -> bool:
-        """Return whether all events of a kind by ``name`` on the work's trace were imported too."""
+        """Check that all events of a kind by ``name`` on the trace were imported too."""
         _, trace_id, taxonomy = work
         events = [
             event
             for event in self._events_of((name, trace_id, taxonomy))
             if isinstance(event.fact, kind)
         ]
-        # An interrupted undo has left events of its own, which are no later work.
+        # The events of an interrupted undo are no later work.
         return all(
             self._is_imported(event) or event.action == self._undo_action for event in events
         )
 
 
 def _effective_events(events: Sequence[Event]) -> Iterator[Event]:
-    """Yield the events that change an annotator's work and were not undone.
-
-    Events that undo or redo others, or only record what was seen, are left out.
-    """
+    """Yield the events that change an annotator's work and were not undone."""
     undone_actions = set[str]()
     for event in events:
         if event.undoes is not None:
@@ -358,7 +347,7 @@ def _effective_events(events: Sequence[Event]) -> Iterator[Event]:
 
 
 def _changes_in_words(events: Sequence[Event]) -> Iterator[str]:
-    """Yield which later imports have made these events, and which changes were made by hand."""
+    """Yield texts on later imports and on changes by hand."""
     import_actions = {event.action for event in events if event.action.startswith(IMPORT_PREFIX)}
     for action in sorted(import_actions):
         yield f"import {action.rsplit(':', 1)[-1]} has added to it"
@@ -372,12 +361,7 @@ def _changes_in_words(events: Sequence[Event]) -> Iterator[str]:
 
 
 def _inverse_of(event: Event, events: Sequence[Event]) -> Fact | None:
-    """Return the fact that undoes an event of an import; None if there is nothing to undo.
-
-    Args:
-        event: The imported event.
-        events: All events of the same work.
-    """
+    """Return the fact that undoes an imported event; None if nothing is to undo."""
     earlier = events[: events.index(event)]
     match event.fact:
         case PassStarted(kind, copy_of):
@@ -388,7 +372,7 @@ def _inverse_of(event: Event, events: Sequence[Event]) -> Fact | None:
             )
             return None if was_started_before else PassWithdrawn(kind, copy_of)
         case Judged():
-            # A judge's earlier judgement of the trace applies again.
+            # The earlier judgement of the trace is valid again.
             judgements = [
                 earlier_event.fact
                 for earlier_event in _effective_events(earlier)

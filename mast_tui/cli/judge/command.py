@@ -1,4 +1,4 @@
-"""``mast-tui judge``: its options, the traces under its paths, and the run of a judge."""
+"""``mast-tui judge``: the options, and the runs of judges without a model."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def traces_under(paths: tuple[Path, ...], reports: list[FileReport]) -> Iterator
 
     Args:
         paths: Files and folders.
-        reports: Receives the reports on files that are no traces.
+        reports: A list that receives the reports on files without traces.
     """
     for report in scan(paths):
         if report.format is None:
@@ -47,13 +47,13 @@ def traces_under(paths: tuple[Path, ...], reports: list[FileReport]) -> Iterator
 def judge_under(
     paths: tuple[Path, ...], reports: list[FileReport], judging: TraceJudging, pool: WorkerPool
 ) -> Iterator[JudgedTrace]:
-    """Yield a judge's results on the traces under the paths, computed by workers.
+    """Yield a judge's results on the traces under the paths.
 
     Args:
         paths: Files and folders.
-        reports: Receives the reports on files that are no traces.
-        judging: Runs the judge on a trace.
-        pool: The workers, which also show the progress.
+        reports: A list that receives the reports on files without traces.
+        judging: The judge as a function of a trace.
+        pool: The worker processes, and the progress display.
     """
     for report, results in each_trace(
         pool.reachable(paths), judging, pool.workers, tell=pool.show_progress
@@ -69,7 +69,7 @@ MOST_EXAMPLES: Final = 50
 
 
 class NumberOrFile(click.ParamType[int | Path]):
-    """A number of examples, or the path of a file that exists."""
+    """A number of examples, or the path of an existing file."""
 
     name = "number or file"
 
@@ -80,11 +80,11 @@ class NumberOrFile(click.ParamType[int | Path]):
 
         Args:
             value: The text of the option, or its converted value.
-            param: The option.
-            ctx: The context of the command.
+            param: The option, for the error message.
+            ctx: The context of the command, for the error message.
 
         Raises:
-            click.BadParameter: The text is no possible number and names no file.
+            click.BadParameter: The text is neither a number in the range nor a file.
         """
         if isinstance(value, int | Path):
             return value
@@ -270,12 +270,12 @@ class ModelRequest:
 
     @property
     def by_files(self) -> bool:
-        """True if requests and answers go through files that the user transfers."""
+        """True if the user transfers requests and answers as files."""
         return self.write_batch is not None or bool(self.read_batch)
 
     @property
     def way(self) -> Way:
-        """The way to ask for the decisive step; empty if modes are asked for."""
+        """The way to ask for the decisive step; empty if the judge asks for modes."""
         if self.step_by_step:
             return "step by step"
         return "whole run" if self.decisive else ""
@@ -404,11 +404,11 @@ JUDGE_RULES: Final = (
 
 
 _BY_MODEL: Final = "mast_tui.cli.judge.llm"
-"""Imported only for a model: its client takes as long to import as everything else."""
+"""The module for a model. Its client takes as long to import as all other code."""
 
 _INTO_SHARDS: Final = "mast_tui.scale.command"
 _INTO_SHARDS_BY_MODEL: Final = "mast_tui.scale.model_command"
-"""The modules of ``--out``, which the core imports only by name."""
+"""The modules of ``--out``. The core may import them only by name."""
 
 
 @click.command()
@@ -445,10 +445,9 @@ def _judge_into_workspace(
     covered_by: tuple[str, ...] = (),
     pool: WorkerPool | None = None,
 ) -> int:
-    """Run a judge without a model, save its suggestions, and print a summary.
+    """Run a judge without a model, save its suggestions, and return the exit code.
 
-    Without ``--again``, skip traces that this judge has already judged, or a judge in
-    ``covered_by``, whose verdicts include those of this judge. Return the exit code.
+    Without ``--again``, traces that this judge or a judge in ``covered_by`` has judged are skipped.
     """
     workspace = open_workspace(request.common, create=True)
     taxonomy = working_taxonomy(workspace, request.common.taxonomy)

@@ -1,4 +1,4 @@
-"""``mast-tui judge --judge llm``: the setup of the judge, the estimate, and the run."""
+"""``mast-tui judge --judge llm``: setup, estimate and run of a model judge."""
 
 from __future__ import annotations
 
@@ -105,13 +105,13 @@ _OVERRIDES: Final = (
     "redact",
     "allow_http",
 )
-"""The options that have the name of the setting that they override."""
+"""The options with the same name as the setting that they override."""
 
 
 def _configuration_with_options(request: ModelRequest) -> JudgeConfiguration:
-    """Return the configuration, with the options of the command in place of its values."""
+    """Return the configuration, overridden by the options."""
     options: dict[str, Any] = {name: getattr(request, name) or None for name in _OVERRIDES}
-    options["temperature"] = request.temperature  # 0 is a value
+    options["temperature"] = request.temperature  # None means not given, since 0 is a temperature
     options["hints"] = False if request.no_hints else None
     return read_judge_configuration()._replace(
         **{name: value for name, value in options.items() if value is not None}
@@ -119,13 +119,11 @@ def _configuration_with_options(request: ModelRequest) -> JudgeConfiguration:
 
 
 def build_setup(request: ModelRequest, taxonomy: Taxonomy) -> Setup:
-    """Build the setup (the model, its server and its prompt) from options and configuration.
-
-    ``with_examples`` adds the examples.
+    """Build the setup (model, server and prompt without examples) from options and configuration.
 
     Args:
         request: The options for the model.
-        taxonomy: The taxonomy to judge by.
+        taxonomy: The taxonomy of the prompt.
 
     Raises:
         click.UsageError: No model is named.
@@ -145,7 +143,7 @@ def build_setup(request: ModelRequest, taxonomy: Taxonomy) -> Setup:
     )
     if request.way:
         setup = setup.deciding(request.way)
-    # Batches have prices of their own.
+    # Batches have a lower price.
     if (request.by_files or request.batch) and setup.prices is not None:
         setup = replace(setup, prices=setup.prices.times(configuration.batch_price))
     parameters = replace(
@@ -155,10 +153,10 @@ def build_setup(request: ModelRequest, taxonomy: Taxonomy) -> Setup:
 
 
 def with_examples(setup: Setup, request: ModelRequest, workspace: Workspace | None) -> Setup:
-    """Return the setup with the examples and guidelines that the options request.
+    """Add the requested examples and guidelines to the setup.
 
-    Examples are verdicts in the prompt, from the gold or a file of the user. An interrupted run
-    with the same options keeps its examples, if they still agree with the gold.
+    An example is a trace with its right verdict, shown in the prompt. An interrupted run with the
+    same options keeps its examples, if they still agree with the gold.
 
     Args:
         setup: The setup without examples.
@@ -190,7 +188,7 @@ def with_examples(setup: Setup, request: ModelRequest, workspace: Workspace | No
 
 
 def _with_gold_examples(setup: Setup, count: int, workspace: Workspace | None) -> Setup:
-    """Return the setup with examples from the gold, those of an interrupted run if there is one.
+    """Add examples from the gold to the setup.
 
     Raises:
         FewShotError: There is no workspace, or no gold for examples.
@@ -219,7 +217,7 @@ def _with_gold_examples(setup: Setup, count: int, workspace: Workspace | None) -
 
 
 def _with_own_examples(setup: Setup, path: Path, workspace: Workspace | None) -> Setup:
-    """Return the setup with the examples of a file.
+    """Add the examples of a file to the setup.
 
     Raises:
         FewShotError: There is no workspace, or an example cannot be used.
@@ -237,7 +235,7 @@ def _with_own_examples(setup: Setup, path: Path, workspace: Workspace | None) ->
         traces_from_files(workspace),
         setup.redaction,
         count=len(rows),
-        may_use=lambda _: True,  # checked above
+        may_use=lambda _: True,  # the rows are checked above
     )
     usable_choices = set(map(ExampleChoice.from_example, examples))
     for row, requested in rows:
@@ -251,13 +249,14 @@ def _with_own_examples(setup: Setup, path: Path, workspace: Workspace | None) ->
 
 
 _NEEDED: Final = ("trace_id", "mode", "value", "span_first")
-"""The columns of a table of examples that must be there."""
+"""The required columns of a table of examples."""
 
 
 def _examples_in(path: Path, taxonomy: Taxonomy) -> Iterator[tuple[CsvRow, JudgeError]]:
-    """Yield each row of a table of examples, with its right verdict on a mode.
+    """Yield each row of a table of examples with its right verdict.
 
-    The verdict has the type of a corrected error of a judge, because both are shown to the judge.
+    A ``JudgeError`` is a verdict that corrects a judge. The prompt shows both kinds of examples
+    alike.
 
     Raises:
         FewShotError: A row has no valid mode, value or span.
@@ -291,14 +290,14 @@ def _examples_in(path: Path, taxonomy: Taxonomy) -> Iterator[tuple[CsvRow, Judge
 def _interrupted_setup(
     setup: Setup, workspace: Workspace, cases: list[GoldCase], find_trace: TraceLookup
 ) -> Setup | None:
-    """Return the setup of the newest interrupted run with the same options, if it can continue."""
+    """Return the setup of the newest interrupted run with the same options; None if none fits."""
     required_parameters = {*setup.parameters.values(), *setup.noted}
     identity = setup.parameters.model, setup.host, setup.taxonomy.ref
     for run in reversed(workspace.runs()):
         settings = run.settings
         if run.finished_at is not None or settings is None:
             continue
-        # A run records more, such as its chosen examples, which the prompt's hash below covers.
+        # A run records more parameters than the options. The hash of the prompt covers the others.
         if not required_parameters <= set(settings.parameters):
             continue
         if (settings.model, settings.host, run.taxonomy) != identity:
@@ -319,20 +318,20 @@ def _interrupted_setup(
 
 
 BY_SIGNAL: Final = 128
-"""Added to the number of the signal that ended the run."""
+"""The base of the exit code for a run that a signal ended."""
 
 _END_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 def judge_with_model(request: JudgeRequest) -> int:
-    """Judge traces with a model: estimate, announce, run, print a summary; return the exit code."""
+    """Judge traces with a model, and return the exit code."""
     model = request.model
     setup = build_setup(model, load_taxonomy_or_mast(request.common.taxonomy))
     asks_directly = model.replay is None and not model.by_files
     if asks_directly:
         check_address(setup.base_url, allow_http=setup.allow_http)
     if asks_directly and not model.dry_run:
-        find_key(setup.base_url, setup.key_variable)  # a missing key fails before the estimate
+        find_key(setup.base_url, setup.key_variable)  # fails before the estimate if there is no key
     workspace = _open_workspace(request)
     if model.hold_out is not None and workspace is not None and not model.dry_run:
         set_aside(workspace, model.hold_out)
@@ -360,7 +359,7 @@ def judge_with_model(request: JudgeRequest) -> int:
 
 
 def _open_workspace(request: JudgeRequest) -> Workspace | None:
-    """Open the workspace; a dry run creates no file, and returns None if there is none."""
+    """Open the workspace; None for a dry run without one, since it creates no file."""
     common = request.common
     dry_run = request.model.dry_run
     if not dry_run or (common.workspace is not None and is_url(common.workspace)):
@@ -371,7 +370,7 @@ def _open_workspace(request: JudgeRequest) -> Workspace | None:
 def _run_estimate(
     request: JudgeRequest, setup: Setup, workspace: Workspace | None, reports: list[FileReport]
 ) -> RunEstimate:
-    """Estimate a run, and show the progress; reports on files without traces go to ``reports``."""
+    """Estimate a run, and append reports on files without traces to ``reports``."""
     with EstimateProgress(request.quiet) as counting:
         return estimate_run(
             setup,
@@ -383,12 +382,12 @@ def _run_estimate(
 
 
 def dry_run(request: JudgeRequest, setup: Setup, workspace: Workspace | None) -> int:
-    """Print what a run would send and cost, and return the exit code.
+    """Print the requests and cost of a run, and return the exit code.
 
     Args:
         request: The options of the command.
-        setup: The model and its parameters.
-        workspace: The workspace, which has earlier answers; None if there is none.
+        setup: The model, its server and its prompt.
+        workspace: The workspace with earlier answers; None if there is none.
     """
     reports: list[FileReport] = []
     estimate = _run_estimate(request, setup, workspace, reports)
@@ -398,16 +397,16 @@ def dry_run(request: JudgeRequest, setup: Setup, workspace: Workspace | None) ->
     else:
         print_estimate(document, estimate, setup)
     report_failures(document)
-    return 0  # a dry run succeeds even if some files cannot be read
+    return 0  # unreadable files do not fail a dry run
 
 
 class _ModelRun:
-    """One run, from its announcement to its summary.
+    """A run of a model judge, from its announcement to its summary.
 
     Attributes:
-        connect: Connects to the server, or replays recorded answers.
-        batch: The batch files that the user exchanges; None for direct requests.
-        vendor: The batches that are exchanged with a vendor; None for direct requests.
+        connect: Opens the connection to the server or to recorded answers.
+        batch: The batch files of the user; None for direct requests.
+        vendor: The batches at a vendor; None for direct requests.
     """
 
     def __init__(self, request: JudgeRequest, setup: Setup, workspace: Workspace) -> None:
@@ -424,22 +423,18 @@ class _ModelRun:
         ).judges_hidden
         self._ended_by: signal.Signals | None = None
         self._summary: ModelRunSummary | None = None
-        """The result so far, if a signal ended the run."""
+        """The result so far of a run that a signal ended."""
 
     def announce(self) -> None:
-        """Report the estimate of the run, then the notice on what is sent, or written to a file.
+        """Report the estimate, and the notice on what is sent.
 
-        - A quiet run reports no estimate.
-        - The notice on a file of requests is reported on every run that is not quiet.
-        - The notice on what is sent is reported once per workspace, even by a quiet run.
-        - Nothing is reported if the run only reads answers, from files or from a vendor's batch.
-        - No notice is reported if the estimate has no trace to judge.
+        A quiet run reports only the notice on sending. This notice is reported once per workspace.
         """
         only_reads_files = self.batch is not None and self.batch.requests is None
         if only_reads_files or (self.vendor is not None and self.vendor.is_pending):
             return
-        if not self._request.quiet:  # An estimate takes long, since it reads every trace.
-            # The run reports unread files itself, so those of the estimate are dropped.
+        if not self._request.quiet:  # An estimate reads every trace, which takes long.
+            # The run itself reports unread files.
             self._estimate = _run_estimate(self._request, self._setup, self._workspace, reports=[])
             say_estimate(self._estimate, self._setup)
             if not self._estimate.to_judge:
@@ -452,7 +447,7 @@ class _ModelRun:
             record_notice(self._workspace, self._setup)
 
     def judge_traces(self) -> int:
-        """Run the judge on all traces and print a summary; return the exit code."""
+        """Run the judge on all traces, print a summary, and return the exit code."""
         progress: LineProgress | BarProgress = LineProgress(
             self._request.quiet, hides_findings=self._hides_findings
         )
@@ -491,7 +486,6 @@ class _ModelRun:
         return report_failures(self._print_summary(summary))
 
     def _print_summary(self, summary: ModelRunSummary) -> Document:
-        """Print the summary of the run, and return its document."""
         document = model_document(summary, self._setup, self._estimate, self._reports)
         batch = self.batch if self.vendor is None else self.vendor.batch
         if batch is not None:
@@ -506,7 +500,7 @@ class _ModelRun:
     async def _await_until_signal(
         self, run: Coroutine[Any, Any, ModelRunSummary]
     ) -> ModelRunSummary:
-        """Await a run; Ctrl-C and SIGTERM cancel it."""
+        """Await a run, and cancel it at Ctrl-C or SIGTERM."""
         task = asyncio.current_task()
         loop = asyncio.get_running_loop()
         assert task is not None
@@ -526,12 +520,12 @@ class _ModelRun:
     async def _run_judge(
         self, progress: LineProgress | BarProgress, connect: Connect, *, answers_deferred: bool
     ) -> ModelRunSummary:
-        """Run the judge on all traces; keep the result so far if it is cancelled."""
+        """Run the judge on all traces, and keep the result so far if it is cancelled."""
 
         def keep_summary(summary: ModelRunSummary) -> None:
             self._summary = summary
 
-        self._reports.clear()  # with batches, one command runs the judge several times
+        self._reports.clear()  # with batches, the judge runs several times
         return await run_model_judge(
             self._setup,
             traces_under(self._request.paths, self._reports),
@@ -548,7 +542,10 @@ class _ModelRun:
 def _open_batch(
     model: ModelRequest, setup: Setup, workspace: Workspace, files: ExitStack, *, judges_again: bool
 ) -> Batch:
-    """Open the batch files of the options; ``files`` closes them and deletes incomplete ones."""
+    """Open the batch files of the options.
+
+    ``files`` closes them, and deletes incomplete ones.
+    """
     answers = AnswerFiles(model.read_batch, files) if model.read_batch else None
     requests = None
     if model.write_batch is not None:
@@ -560,9 +557,9 @@ def _open_batch(
 def _batch_document(
     batch: Batch, summary: ModelRunSummary, vendor: VendorBatches | None
 ) -> Document:
-    """Return the numbers of requests and answers in batches, for the summary."""
+    """Return the counts of requests and answers in batches."""
     answers = batch.answers
-    request_files = batch.requests if vendor is None else None  # a vendor gets no files
+    request_files = batch.requests if vendor is None else None  # a vendor receives no files
     return {
         "written": 0 if request_files is None else sum(request_files.counts),
         "files": [] if request_files is None else [str(path) for path in request_files.paths],
@@ -571,7 +568,7 @@ def _batch_document(
         "answers": 0 if answers is None else len(answers),
         "read": batch.read_count,
         "troubles": dict(batch.troubles.most_common()),
-        "strangers": batch.count_strangers(),  # answers to no request of this run
+        "strangers": batch.count_strangers(),  # answers without a request of this run
         "broken": 0 if answers is None else answers.broken_count,
         "waiting": summary.waiting,
     }

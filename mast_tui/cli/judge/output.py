@@ -1,7 +1,4 @@
-"""The output of a judge's run: its progress on stderr, and its summary as a document and as text.
-
-The progress is a bar in a terminal, else a line per trace.
-"""
+"""The output of a judge's run: its progress on stderr, and its summary as a document or text."""
 
 from __future__ import annotations
 
@@ -31,12 +28,15 @@ if TYPE_CHECKING:
     from mast_tui.workspace import Usage
 
 WAIT_SECONDS: Final = 10.0
-"""The minimum seconds for which the reason of a wait is shown: answers to earlier requests still
-arrive meanwhile, and would hide it."""
+"""The minimum seconds for which the reason of a wait is shown. Answers to earlier requests arrive
+meanwhile and must not hide it."""
 
 
 class LineProgress(AbstractContextManager["LineProgress"]):
-    """The progress of a run as a line for each trace and each wait; nothing if ``quiet``."""
+    """The progress of a run, as a line for each trace and each wait.
+
+    A quiet run prints nothing.
+    """
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class LineProgress(AbstractContextManager["LineProgress"]):
         return None
 
     def on_trace(self, progress: Progress) -> None:
-        """Report a trace that is done."""
+        """Report a completed trace."""
         if self._quiet:
             return
         suggestions = counted(progress.suggestions, "suggestion")
@@ -66,16 +66,19 @@ class LineProgress(AbstractContextManager["LineProgress"]):
         say(f"{progress.done:5d}  {progress.trace_id}  {outcome}")
 
     def on_use(self, usage: Usage) -> None:
-        """Ignore the usage of an answer, which only a bar shows."""
+        """Ignore the usage of tokens.
+
+        Only a bar shows it.
+        """
 
     def on_wait(self, reason: str) -> None:
-        """Report that requests wait, and how long the run has taken so far."""
+        """Report the reason of a wait, and the time since the start."""
         if not self._quiet:
             say(f"{reason} ({elapsed_text(self._clock() - self._start_time)} since the start)")
 
 
 class BarProgress(AbstractContextManager["BarProgress"]):
-    """A bar with traces, suggestions, tokens, cost, speed and time left, in a terminal."""
+    """The progress of a run, as a bar in a terminal."""
 
     def __init__(
         self,
@@ -102,7 +105,7 @@ class BarProgress(AbstractContextManager["BarProgress"]):
         self._bar.stop()
 
     def on_trace(self, progress: Progress) -> None:
-        """Count a trace as done; if it failed, print its problem above the bar."""
+        """Advance the bar, and print the problem of a failed trace above it."""
         self._suggestions += progress.suggestions
         self._bar.update(self._bar.task_ids[0], completed=progress.done)
         self._update_bar()
@@ -119,17 +122,17 @@ class BarProgress(AbstractContextManager["BarProgress"]):
             cost = self._prices.cost(usage.tokens_in, usage.tokens_out, usage.tokens_cached)
             self._usage_text += f" · cost {money(cost)}"
         if self._clock() - self._wait_start >= WAIT_SECONDS:
-            self._wait_text = ""  # the wait is over, and was shown long enough
+            self._wait_text = ""  # the wait is over, and its reason was shown long enough
         self._update_bar()
 
     def on_wait(self, reason: str) -> None:
-        """Show why requests wait, until an answer arrives some seconds later."""
+        """Show the reason of a wait."""
         self._wait_text = one_line(reason, 80)
         self._wait_start = self._clock()
         self._update_bar()
 
     def _update_bar(self) -> None:
-        """Show the wait, the suggestions, the usage and the speed beside the bar."""
+        """Update the text beside the bar."""
         speed = self._bar.tasks[0].speed
         parts = (
             self._wait_text,
@@ -143,11 +146,13 @@ class BarProgress(AbstractContextManager["BarProgress"]):
 def run_progress(
     estimate: RunEstimate | None, prices: Prices | None, *, hides_findings: bool = False
 ) -> LineProgress | BarProgress:
-    """Return the display of progress: a bar in a terminal, else lines; silent without an estimate.
+    """Return the display of progress: a bar in a terminal, else lines.
+
+    Without an estimate the display shows nothing.
 
     Args:
-        estimate: The estimate of the run, if it was computed.
-        prices: The prices of tokens, if they are known.
+        estimate: The estimate of the run; None if there is none.
+        prices: The prices of tokens; None if unknown.
         hides_findings: Do not show the number of suggestions.
     """
     if estimate is not None and sys.stderr.isatty():
@@ -156,7 +161,7 @@ def run_progress(
 
 
 class EstimateProgress(AbstractContextManager["EstimateProgress"]):
-    """The number of traces read for the estimate, on one line of a terminal."""
+    """A line in a terminal with the number of traces read for the estimate."""
 
     def __init__(self, quiet: bool) -> None:
         self._in_terminal = not quiet and sys.stderr.isatty()
@@ -186,13 +191,13 @@ def token_text(count: int) -> str:
     """Return a number of tokens as text."""
     if count >= 10_000_000:
         return f"{count / 1e6:,.0f} M"
-    if count >= 999_500:  # fewer are at most 999 k when rounded
+    if count >= 999_500:  # smaller numbers round to at most 999 k
         return f"{count / 1e6:.1f} M"
     return f"{count / 1000:,.0f} k" if count >= 10_000 else f"{count:,}"
 
 
 def money(cost: float) -> str:
-    """Return an amount of money; small amounts with more digits."""
+    """Return an amount of money as text, with more digits for small amounts."""
     return f"{cost:,.2f}" if cost >= 0.1 or cost == 0 else f"{cost:.4f}"
 
 
@@ -201,7 +206,7 @@ Document = dict[str, Any]
 _MAX_REMARKS: Final = 5
 
 _KINDS: Final = ("exact", "spacing", "reworded", "in_parts", "altered", "not_found")
-"""The ways a quote was matched in a trace; the first three count as found."""
+"""The kinds of match of a quote with its trace. The first three count as found."""
 
 
 def run_document(
@@ -211,7 +216,7 @@ def run_document(
 
     Args:
         summary: The result of the run.
-        reports: The reports on files that are no traces.
+        reports: The reports on files without traces.
         taxonomy: The taxonomy of the modes.
     """
     return {
@@ -234,14 +239,13 @@ def model_document(
 ) -> Document:
     """Return the summary of a model's run as JSON values.
 
-    Tokens and cost include those before an interruption. The number of traces left is None if the
-    run stopped early and no estimate counted them.
+    Tokens and cost include those before an interruption.
 
     Args:
         summary: The result of the run.
         setup: The model and its parameters.
-        estimate: The estimate, if it was computed.
-        reports: The reports on files that are no traces.
+        estimate: The estimate of the run; None if there is none.
+        reports: The reports on files without traces.
     """
     document = run_document(summary, reports, setup.taxonomy)
     document["traces"]["left"] = _left_count(summary, estimate)
@@ -268,8 +272,8 @@ def model_document(
 
 
 def _left_count(summary: ModelRunSummary, estimate: RunEstimate | None) -> int | None:
-    """Return the number of traces left to judge; None if no estimate counted them."""
-    # An error stops a run; a spent allowance ends it.
+    """Return the number of traces left to judge; None if it is unknown."""
+    # ``stopped`` is an error, and ``ending`` a spent allowance. A complete run has neither.
     if summary.stopped is None and summary.ending is None:
         return summary.waiting
     if estimate is None:
@@ -278,7 +282,6 @@ def _left_count(summary: ModelRunSummary, estimate: RunEstimate | None) -> int |
 
 
 def _quotes_json(quotes: QuoteCounts) -> Document:
-    """Return the number of quotes by kind of match, and the share that was found."""
     return {
         "all": quotes.all,
         "verified": quotes.found,
@@ -288,9 +291,9 @@ def _quotes_json(quotes: QuoteCounts) -> Document:
 
 
 def without_findings(document: Document) -> Document:
-    """Return a summary in which the fields that reveal suggestions are None.
+    """Return a summary without the fields that reveal suggestions.
 
-    Remarks on corrected or dropped findings would reveal that something was found.
+    Remarks are such a field, since they report corrected or dropped findings.
     """
     hidden = ("suggestions", "modes", "quotes", "remarks")
     return document | {name: None for name in hidden if name in document}
@@ -304,8 +307,8 @@ def estimate_document(
     Args:
         estimate: The estimate.
         setup: The model and its parameters.
-        sent: The text that says what is sent where.
-        reports: The reports on files that are no traces.
+        sent: The notice on the texts to send and their receiver.
+        reports: The reports on files without traces.
     """
     return {
         "judge": setup.judge,
@@ -332,7 +335,7 @@ def estimate_document(
 
 
 def by_code(by_mode: Counter[str], taxonomy: Taxonomy) -> Document:
-    """Return counts by the codes of modes, in the taxonomy's order.
+    """Return counts by the code of the mode, in the taxonomy's order.
 
     Args:
         by_mode: The counts by slug.
@@ -347,7 +350,6 @@ def tokens_document(usage: Usage) -> Document:
 
 
 def _failed_json(traces: Iterable[Progress], reports: Iterable[FileReport]) -> list[Document]:
-    """Return the failed files and traces with their reasons."""
     return reasons(
         (
             *((report.path, report.failed) for report in reports),
@@ -361,7 +363,7 @@ def _skipped_json(reports: Iterable[FileReport]) -> list[Document]:
 
 
 def reasons(files: Iterable[tuple[Path | str, str | None]]) -> list[Document]:
-    """Return the files that have a reason, as JSON values."""
+    """Return the files with a reason as JSON values."""
     return [{"path": str(path), "reason": reason} for path, reason in files if reason is not None]
 
 
@@ -392,7 +394,6 @@ def print_run(
 
 
 def _print_counts(document: Document) -> None:
-    """Print the number of judged traces and of suggestions."""
     counts = document["traces"]
     left_text = f", {counts['left']} left" if counts.get("left") else ""
     print_line(
@@ -403,7 +404,7 @@ def _print_counts(document: Document) -> None:
 
 
 def suggestions_text(document: Document) -> str:
-    """Return the number of suggestions as text, or that they are hidden."""
+    """Return the number of suggestions as text, or that findings are hidden."""
     if document["suggestions"] is None:
         return "findings are hidden while you work blind or without suggestions"
     return counted(document["suggestions"], "suggestion")
@@ -428,7 +429,7 @@ def print_modes(document: Document, taxonomy: Taxonomy) -> None:
 
 
 def _print_model_use(document: Document) -> None:
-    """Print the quotes, requests, tokens, cost, examples and remarks of a model's run."""
+    """Print the quotes, usage, examples and remarks of a model's run."""
     quotes = document["quotes"]
     if quotes is not None and quotes["all"]:
         share_text = f"{quotes['verified']} of {quotes['all']} ({quotes['share']:.0%})"
@@ -458,13 +459,11 @@ def _print_model_use(document: Document) -> None:
 
 
 def _print_lines(*lines: str) -> None:
-    """Print the lines that are not empty."""
     for line in filter(None, lines):
         print_line(line)
 
 
 def _requests_text(document: Document) -> str:
-    """Return the requests, tokens and cost of a model's run as text."""
     tokens = document["tokens"]
     all_requests = document["requests"]["run"]
     earlier_requests = all_requests - document["requests"]["now"]
@@ -478,7 +477,7 @@ def _requests_text(document: Document) -> str:
 
 
 def _print_batch(batch: Document) -> None:
-    """Print the number of written requests, read answers and missing ones."""
+    """Print the counts of requests and answers in batches."""
     is_of_vendor = batch["batches"] is not None
     strangers_verb = "belongs" if batch["strangers"] == 1 else "belong"
     advice = (
@@ -511,13 +510,15 @@ def _print_batch(batch: Document) -> None:
 
 
 def report_failures(document: Document) -> int:
-    """Report each failure on stderr, or that there was no trace.
+    """Report failures on stderr, and return the exit code.
+
+    Missing answers of a batch count as a failure.
 
     Args:
         document: The summary of a run.
 
     Returns:
-        The exit code: 1 if anything failed, no trace was found, or answers of a batch are missing.
+        The exit code: 0 for success, else 1.
     """
     ended_early = document.get("stopped") or document.get("ending")
     if not (_has_any_trace(document) or document["failed"] or ended_early):
@@ -528,19 +529,19 @@ def report_failures(document: Document) -> int:
     if document.get("stopped"):
         say(f"mast-tui judge: {document['stopped']}")
     batch = document.get("batch")
-    # A run that has written new requests has done its work; the answers come later.
+    # A run that has written requests is a success, although their answers are missing.
     misses_answers = batch is not None and batch["waiting"] and not batch["written"]
     return 1 if document["failed"] or ended_early or misses_answers else 0
 
 
 def _has_any_trace(document: Document) -> bool:
-    """Return whether a run has a trace, a shard that was written before, or a batch."""
+    """Check for a trace, a shard of an earlier run, or a batch."""
     shards = document.get("shards") or {}
     return any(document["traces"].values()) or bool(shards.get("known") or document.get("batch"))
 
 
 def say_estimate(estimate: RunEstimate, setup: Setup) -> None:
-    """Report the estimate on stderr before a run.
+    """Report the estimate of a run on stderr.
 
     Args:
         estimate: The estimate.
@@ -551,7 +552,7 @@ def say_estimate(estimate: RunEstimate, setup: Setup) -> None:
 
 
 def print_estimate(document: Document, estimate: RunEstimate, setup: Setup) -> None:
-    """Print the estimate of a dry run, and what would be sent where.
+    """Print the estimate of a dry run, and the notice on what would be sent.
 
     Args:
         document: The estimate as JSON values.

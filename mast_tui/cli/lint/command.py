@@ -1,4 +1,4 @@
-"""``mast-tui lint``: fail if a judge finds failure modes; needs no workspace."""
+"""``mast-tui lint``: fail if a judge finds failure modes."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ RULES_JUDGE: Final = "rules"
 """The value of ``--judge`` for the rules."""
 
 FindInTrace = Callable[["Trace"], Sequence[PlacedFinding]]
-"""A function that returns the findings in a trace."""
+"""Returns the findings in a trace."""
 
 FAILS: Final = 3
-"""The exit code if a finding makes the check fail."""
+"""The exit code for findings that make the check fail."""
 
 NO_BLIND_LINT: Final = "it shows nothing but a judge's findings"
 
@@ -153,7 +153,6 @@ def lint_command(request: LintRequest) -> int:
 
 
 def _rules_report(judge: RulesJudge, request: LintRequest, taxonomy: Taxonomy) -> LintReport:
-    """Return an empty report for rules, or for the guards of a file."""
     name = judge.name if request.guards is None else f"guards:{request.guards.name}"
     modes_by_rule = tuple((rule.name, taxonomy.mode(rule.mode)) for rule in judge.rules)
     return LintReport(name, taxonomy, modes_by_rule, request.fail_on)
@@ -162,7 +161,7 @@ def _rules_report(judge: RulesJudge, request: LintRequest, taxonomy: Taxonomy) -
 def _judge_into_report(
     paths: tuple[Path, ...], output: Path | None, find: FindInTrace, report: LintReport
 ) -> None:
-    """Judge all traces, and add the findings and problems to the report."""
+    """Judge all traces, and add findings and problems to the report."""
     for file_report in scan(paths, without=() if output is None else (output,)):
         if file_report.failed is not None:
             report.failed.append((file_report.path, file_report.failed))
@@ -188,23 +187,23 @@ _DOUBTS: Final = {
 
 
 class NotJudged(MastError):
-    """A trace that a judge has not seen in its current state."""
+    """An error for a trace that the judge has not judged in its current state."""
 
 
 class StoredFindings:
-    """The suggestions of a judge, as a workspace stores them."""
+    """The suggestions of a judge in a workspace."""
 
     def __init__(self, workspace: Workspace, name: str, gate: Gate) -> None:
-        """Find the judge and the modes that it looks for.
+        """Find the judge and the modes that it has judged.
 
         Args:
             workspace: The workspace.
-            name: The judge's name, or a unique beginning of it; ``judge:`` may be left out.
-            gate: Decides which findings fail, and names the taxonomy.
+            name: The judge's name or a unique beginning of it, with or without ``judge:``.
+            gate: The findings that make the check fail, and the taxonomy.
 
         Raises:
             click.ClickException: There is no such judge, or several.
-            click.UsageError: The judge does not look for a mode that must fail.
+            click.UsageError: The judge has never judged a mode that makes the check fail.
         """
         self.judge = find_judge(workspace, name)
         self._workspace = workspace
@@ -223,10 +222,10 @@ class StoredFindings:
                 )
 
     def find(self, trace: Trace, /) -> Sequence[PlacedFinding]:
-        """Return the judge's stored findings in a trace, in reading order.
+        """Return the judge's suggestions on a trace as findings, in reading order.
 
         Raises:
-            NotJudged: The judge has not judged the trace, or the trace has grown since.
+            NotJudged: The judge has not judged the trace, or it has grown since then.
             OSError: The trace cannot be read.
         """
         read_fully(trace)
@@ -252,14 +251,17 @@ class StoredFindings:
 
 
 def _finding_of_label(label: Label) -> Finding:
-    """Return a stored suggestion as a finding, whose rationale says if the quote is doubtful."""
+    """Return a stored suggestion as a finding.
+
+    A doubt about its quote becomes part of the rationale.
+    """
     doubt_text = "" if label.evidence is None else _DOUBTS[label.evidence.doubt]
     return Finding(
         label.mode,
         label.target.first,
         label.target.last,
         rationale=f"{label.note}{doubt_text}",
-        # A judge that states no confidence is taken as sure.
+        # A missing confidence counts as certainty.
         confidence=1.0 if label.confidence is None else label.confidence,
         decisive=label.decisive,
         evidence=label.evidence,

@@ -1,4 +1,4 @@
-"""The findings of a judge with file and line, and the gate: those that make ``lint`` fail."""
+"""The located findings of a judge, and the gate: the findings that make ``lint`` fail."""
 
 from __future__ import annotations
 
@@ -52,19 +52,19 @@ rules_option: Final = partial(
 
 
 class NoRuleForTaxonomy(MastError):
-    """No rule looks for a mode of the taxonomy."""
+    """An error for a taxonomy without a mode that any rule looks for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """The findings that make the check fail, by their modes.
+    """The findings that make the check fail.
 
     Attributes:
         taxonomy: The taxonomy of the modes.
-        fails_all: All findings make the check fail.
-        modes: The slugs of modes whose findings make the check fail.
-        fatal_modes: The slugs of fatal modes, for judges that do not mark decisive findings; empty
-            if no study states them, None if fatal findings do not matter.
+        fails_all: True if every finding makes the check fail.
+        modes: The slugs of modes with findings that make the check fail.
+        fatal_modes: The slugs of fatal modes, empty if they are unknown; None without ``--fail-on
+            fatal``.
     """
 
     taxonomy: Taxonomy
@@ -73,22 +73,22 @@ class Gate:
     fatal_modes: tuple[str, ...] | None
 
     def is_failed_by(self, finding: Finding) -> bool:
-        """Return whether a finding makes the check fail.
+        """Check whether a finding makes the check fail.
 
-        With ``--fail-on fatal`` the finding's ``decisive`` decides; if it is None, its mode does.
+        If ``decisive`` of the finding is None, its mode shows whether it is fatal.
         """
         if self.fails_all or finding.mode in self.modes:
             return True
-        if self.fatal_modes is None:  # --fail-on does not contain ``fatal``
+        if self.fatal_modes is None:  # without ``--fail-on fatal``
             return False
         return finding.mode in self.fatal_modes if finding.decisive is None else finding.decisive
 
 
 def read_gate(text: str, taxonomy: Taxonomy) -> Gate:
-    """Read the value of ``--fail-on``, which says which findings make the check fail.
+    """Read the value of ``--fail-on``: the findings that make the check fail.
 
-    A finding is fatal if its judge calls it decisive. For judges that do not say so, such as the
-    rules, it is fatal if the published study on ITBench calls its mode fatal.
+    Fatal findings are those that their judge marks as decisive. The rules mark none, so their
+    findings are fatal if the published study on ITBench calls the mode fatal.
 
     Args:
         text: ``any``, ``fatal``, and modes by code, slug or name, separated by commas.
@@ -116,7 +116,7 @@ def read_gate(text: str, taxonomy: Taxonomy) -> Gate:
 
 
 def _fatal_modes(taxonomy: Taxonomy) -> tuple[str, ...]:
-    """Return the slugs of the modes that a published study of the taxonomy calls fatal, if any."""
+    """Return the slugs of the modes that a published study calls fatal; empty without a study."""
     published = stated_for(taxonomy.ref)
     if published is None:
         return ()
@@ -124,7 +124,6 @@ def _fatal_modes(taxonomy: Taxonomy) -> tuple[str, ...]:
 
 
 def _unknown_mode_text(name: str, taxonomy: Taxonomy) -> str:
-    """Return the error for an unknown mode, with the closest match and all codes."""
     modes_by_name = {
         mode_name.casefold(): mode
         for mode in taxonomy.modes
@@ -144,11 +143,11 @@ def guards_for(path: Path, gate: Gate, *, while_running: bool = False) -> tuple[
     Args:
         path: The file of guards.
         gate: The findings that make the check fail, and the taxonomy.
-        while_running: Whether the runs have not ended; then guards that need the end are left out.
+        while_running: Leave out guards that need the end of a run.
 
     Raises:
-        InvalidGuards: The file cannot be used, or no guard in it is left.
-        click.UsageError: No guard looks for a mode that must fail.
+        InvalidGuards: The file cannot be used, or has no usable guard.
+        click.UsageError: No guard looks for a mode that makes the check fail.
     """
     rules = tuple(
         rule for rule in read_rules(path, gate.taxonomy) if not (while_running and rule.needs_end)
@@ -164,18 +163,18 @@ def guards_for(path: Path, gate: Gate, *, while_running: bool = False) -> tuple[
 
 
 def rules_for(names: str | None, gate: Gate, *, while_running: bool = False) -> tuple[Rule, ...]:
-    """Choose the rules that run: those named, else the default ones and those the gate needs.
+    """Choose the rules to run, by their names or by default.
 
     Args:
-        names: The value of ``--rules``; None if it was not given.
-        gate: The findings that make the check fail; only rules for modes of its taxonomy run.
-        while_running: Whether the runs have not ended; then rules that need the end are left out.
+        names: The value of ``--rules``; None for the default rules.
+        gate: The findings that make the check fail, and the taxonomy.
+        while_running: Leave out rules that need the end of a run.
 
     Returns:
         The rules, in their order.
 
     Raises:
-        UnknownRule: There is no rule of such a name.
+        UnknownRule: There is no rule of a given name.
         NoRuleForTaxonomy: No rule looks for a mode of the taxonomy.
         click.UsageError: No chosen rule looks for a mode of the gate, or all named rules need the
             end of a run.
@@ -206,16 +205,16 @@ def rules_for(names: str | None, gate: Gate, *, while_running: bool = False) -> 
 
 
 def _default_rules(usable_rules: tuple[Rule, ...], gate: Gate) -> tuple[Rule, ...]:
-    """Return the default rules, and those for modes of the gate that no default rule looks for.
+    """Return the default rules, and those for other modes that the gate needs.
 
-    The default rules are precise; the others find more, and are wrong more often.
+    The default rules are the precise ones. Other rules find more, and are more often wrong.
     """
     needed_modes = {*gate.modes, *(gate.fatal_modes or ())} - {rule.mode for rule in DEFAULT}
     return tuple(rule for rule in usable_rules if rule in DEFAULT or rule.mode in needed_modes)
 
 
 def _check_fatal_modes(gate: Gate, rule_modes: set[str], codes: Mapping[str, str]) -> None:
-    """Check that the rules that run can make the check fail with ``--fail-on fatal``.
+    """Check that the rules can make the check fail with ``--fail-on fatal``.
 
     Raises:
         click.UsageError: No mode is known to be fatal, or no rule looks for a fatal one.
@@ -236,9 +235,9 @@ def _check_fatal_modes(gate: Gate, rule_modes: set[str], codes: Mapping[str, str
 
 
 def _unreachable_mode_text(slug: str, codes: dict[str, str], usable_rules: tuple[Rule, ...]) -> str:
-    """Return the error for a mode of ``--fail-on`` that no chosen rule can find.
+    """Return the text of the error for a mode that no chosen rule looks for.
 
-    ``usable_rules`` are the rules from which the user can choose for this command and taxonomy.
+    ``usable_rules`` are the rules that the user can choose.
     """
     code = codes[slug]
     names = [rule.name for rule in usable_rules if rule.mode == slug]
@@ -255,14 +254,16 @@ def _unreachable_mode_text(slug: str, codes: dict[str, str], usable_rules: tuple
 
 @dataclass(frozen=True, slots=True)
 class PlacedFinding:
-    """A finding with its mode, its rule and its location in a file.
+    """A finding with its location.
+
+    The location is that of one span: the span with the quote, else the first one.
 
     Attributes:
-        place: The location of the shown span: that with the quote, else the first of the finding.
-        key: The key of the shown span.
-        number: The number of the shown span on screen.
-        first: The number of the first span of the finding.
-        last: The number of the last span of the finding.
+        place: The location of this span.
+        key: The key of this span.
+        number: The number of this span, from 1.
+        first: The number of the finding's first span, from 1.
+        last: The number of the finding's last span, from 1.
         rule: The name of the rule; None for a model.
     """
 
@@ -283,14 +284,14 @@ class PlacedFinding:
 
     @property
     def title(self) -> str:
-        """The mode and the rule."""
+        """The code and name of the mode, with the name of the rule."""
         rule = "" if self.rule is None else f" ({self.rule})"
         return f"{self.mode.code} {self.mode.name}{rule}"
 
 
 @dataclass(frozen=True, slots=True)
 class LintedTrace:
-    """A judged trace and its findings, in reading order."""
+    """A judged trace with its findings in reading order."""
 
     trace_id: str
     path: Path
@@ -299,12 +300,12 @@ class LintedTrace:
 
 @dataclass(slots=True)
 class LintReport:
-    """The result of judging all traces.
+    """The results of a judge on all traces.
 
     Attributes:
-        rules: The rules that ran as (name, mode); for a model, (None, mode).
-        failed: The files that could not be read, with the reason.
-        skipped: The files that are no traces, with the reason.
+        rules: The rules with their modes. For a model the name of the rule is None.
+        failed: The unreadable files, with the reason.
+        skipped: The files without traces, with the reason.
     """
 
     judge: str
@@ -317,7 +318,7 @@ class LintReport:
 
     @property
     def findings(self) -> list[PlacedFinding]:
-        """All findings, trace by trace."""
+        """The findings of all traces."""
         return [finding for trace in self.traces for finding in trace.findings]
 
     @property
@@ -327,17 +328,17 @@ class LintReport:
 
 
 def relative_path(path: Path) -> str:
-    """Return a path relative to the working folder if it is inside it, else absolute."""
+    """Return a path relative to the working folder; absolute if it is outside."""
     relative = Path(os.path.relpath(path))
     return path.as_posix() if relative.parts[:1] == ("..",) else relative.as_posix()
 
 
 def find_by_rules(judge: RulesJudge, gate: Gate, trace: Trace, /) -> Sequence[PlacedFinding]:
-    """Read a trace to its end and return the findings of the rules, in reading order.
+    """Read a trace to its end, and return the findings of the rules in reading order.
 
     Args:
         judge: The rules.
-        gate: Decides which findings fail.
+        gate: The findings that make the check fail, and the taxonomy.
         trace: The trace.
 
     Raises:
@@ -350,13 +351,13 @@ def find_by_rules(judge: RulesJudge, gate: Gate, trace: Trace, /) -> Sequence[Pl
 
 
 def placed_finding(trace: Trace, rule: str | None, finding: Finding, gate: Gate) -> PlacedFinding:
-    """Return a finding with its location: the span of its evidence, or else its first span.
+    """Return a finding with its location: the span with the quote, else its first span.
 
     Args:
         trace: The trace of the finding.
-        rule: The rule that found it; None for a model.
+        rule: The name of the rule; None for a model.
         finding: The finding.
-        gate: Decides whether it makes the check fail, and names the taxonomy.
+        gate: The findings that make the check fail, and the taxonomy.
     """
     evidence = finding.evidence
     first = _span_index(trace, finding.first, 0)

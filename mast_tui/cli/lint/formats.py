@@ -1,6 +1,6 @@
 """A lint report as text, JSON, SARIF, JUnit XML and GitHub workflow commands.
 
-Text from a trace or a file name never ends a line, a command or a tag.
+Text from traces and file names is escaped, so that it cannot end a line, command or tag.
 """
 
 from __future__ import annotations
@@ -26,25 +26,24 @@ if TYPE_CHECKING:
 
 TOOL: Final = "mast-tui"
 _SUMMARY_PREFIX: Final = "mast-tui lint: "
-"""The beginning of a report as text, which identifies an earlier report."""
+"""The beginning of a text report."""
 
 _QUOTE_LENGTH: Final = 200
-"""The most characters of a quote in text, in XML and on GitHub."""
+"""The most characters of a printed quote."""
 
 _SARIF_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 _LINK: Final = re.compile(r"\[([^\[\]]*)\]\(")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
-"""Lone surrogates: JSON allows them, UTF-8 does not."""
+"""Lone surrogates. JSON allows them, UTF-8 does not."""
 
 _COMMAND_INSIDE: Final = "##["
-"""The older prefix of a GitHub runner command, which counts anywhere in a line."""
+"""The prefix of older commands of a GitHub runner, effective anywhere in a line."""
 
 
 def as_text(report: LintReport) -> str:
-    """Return a line with the totals, then for each finding a line and its quote.
+    """Return the report as text: the totals, then each finding with its quote.
 
-    The line of a finding has the form of compilers: ``file:line: error: …``, or ``warning`` if the
-    finding does not fail.
+    Findings have the form of a compiler's messages: ``file:line: error: …``.
     """
     lines = (f"{_SUMMARY_PREFIX}{_totals_text(report)}", *_text_lines(report.findings))
     return "".join(f"{_without_commands(line)}\n" for line in lines)
@@ -58,7 +57,7 @@ def _text_lines(findings: Iterable[PlacedFinding]) -> Iterator[str]:
 
 
 def text_line(finding: PlacedFinding) -> str:
-    """Return one line with the location and the description of a finding."""
+    """Return a finding as one line of text."""
     level = "error" if finding.fails else "warning"
     return (
         f"{one_line(_location_text(finding))}: {level}: {finding.title}: {one_line(finding.reason)}"
@@ -78,13 +77,13 @@ def _location_text(finding: PlacedFinding) -> str:
 
 
 def _without_commands(text: str) -> str:
-    """Return the text as a line that GitHub's runner does not read as a command."""
+    """Return text as a line in which GitHub's runner finds no command."""
     line = one_line(text).replace(_COMMAND_INSIDE, "## [")
     return f"./{line}" if line.lstrip().startswith("::") else line
 
 
 def as_json(report: LintReport) -> str:
-    """Return the report as one JSON document."""
+    """Return the report as a JSON document."""
     return _dump_json(
         {
             "judge": report.judge,
@@ -114,7 +113,7 @@ def as_json(report: LintReport) -> str:
 
 
 def finding_json(finding: PlacedFinding) -> dict[str, Any]:
-    """Return a finding as values for JSON and SARIF."""
+    """Return a finding as JSON values."""
     return {
         "trace": finding.trace_id,
         "path": relative_path(finding.path),
@@ -136,7 +135,7 @@ def finding_json(finding: PlacedFinding) -> dict[str, Any]:
 
 
 def as_sarif(report: LintReport) -> str:
-    """Return the report as a log of SARIF 2.1.0 (OASIS standard, errata 01) with one run."""
+    """Return the report as a SARIF 2.1.0 log (OASIS standard, errata 01) with one run."""
     rules = [_rule_descriptor(mode, rule) for rule, mode in report.rules]
     index_by_rule = {rule["id"]: number for number, rule in enumerate(rules)}
     read_errors = [
@@ -166,9 +165,9 @@ def as_sarif(report: LintReport) -> str:
 
 
 def _rule_descriptor(mode: Mode, rule: str | None) -> dict[str, Any]:
-    """Return SARIF's description of a rule for a mode; ``rule`` is None for a model.
+    """Return the SARIF description of a rule; ``rule`` is None for a model.
 
-    Only the id names the rule. The other fields, also ``name``, describe the mode.
+    Only the id has the name of the rule. The other fields describe its mode.
     """
     return {
         "id": _rule_id(mode, rule),
@@ -180,12 +179,12 @@ def _rule_descriptor(mode: Mode, rule: str | None) -> dict[str, Any]:
 
 
 def _rule_id(mode: Mode, rule: str | None) -> str:
-    """Return SARIF's id of a rule for a mode; ``rule`` is None for a model."""
+    """Return the SARIF id of a rule; ``rule`` is None for a model."""
     return mode.code if rule is None else f"{mode.code}/{rule}"
 
 
 def _sarif_result(finding: PlacedFinding, index_by_rule: Mapping[str, int]) -> dict[str, Any]:
-    """Return a finding as a result of SARIF."""
+    """Return a finding as a SARIF result."""
     rule = _rule_id(finding.mode, finding.rule)
     place = finding.place
     physical_location: dict[str, Any] = {"artifactLocation": _artifact_location(place.file)}
@@ -212,7 +211,7 @@ def _sarif_result(finding: PlacedFinding, index_by_rule: Mapping[str, int]) -> d
 
 
 def _artifact_location(path: Path) -> dict[str, str]:
-    """Return the URI of a file: relative to the working folder, or absolute (RFC 3986)."""
+    """Return the URI of a file (RFC 3986), relative to the working folder if it is inside."""
     name = relative_path(path)
     encoded = quote(os.fsencode(name), safe="/")
     if Path(name).is_absolute():
@@ -221,15 +220,14 @@ def _artifact_location(path: Path) -> dict[str, str]:
 
 
 def _sarif_message(text: str) -> str:
-    """Escape a text so that none of it is a placeholder or a link of SARIF (§ 3.11.5, .6)."""
+    """Escape placeholders and links of SARIF in a text (§ 3.11.5, § 3.11.6)."""
     return _LINK.sub(r"\\[\1\\](", one_line(text).replace("{", "{{").replace("}", "}}"))
 
 
 def as_junit(report: LintReport) -> str:
-    """Return the report as JUnit XML, with one test case per trace and per unreadable file.
+    """Return the report as JUnit XML, with a test case for each trace and each unreadable file.
 
-    All findings of a trace that fail are one failure of its case. Its other findings are in the
-    ``system-out`` of the case.
+    The failing findings of a trace are one failure. Its other findings are in ``system-out``.
     """
     failing_traces = sum(
         any(finding.fails for finding in trace.findings) for trace in report.traces
@@ -264,7 +262,7 @@ def as_junit(report: LintReport) -> str:
     suites = ElementTree.Element("testsuites")
     suites.append(suite)
     ElementTree.indent(suites)
-    # ASCII with character references: valid in whatever encoding stdout has.
+    # ASCII with character references is valid in every encoding of stdout.
     document = ElementTree.tostring(suites, encoding="us-ascii").decode("ascii")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{document}\n'
 
@@ -276,13 +274,13 @@ def _add_case(suite: ElementTree.Element, path: str, name: str) -> ElementTree.E
 
 
 def as_github(report: LintReport) -> str:
-    """Return GitHub workflow commands, a line per finding: ``::error file=…,line=…::…``."""
+    """Return the report as GitHub workflow commands, one line for each finding."""
     lines = [_without_commands(f"{_SUMMARY_PREFIX}{_totals_text(report)}")]
     for finding in report.findings:
         message = finding.reason
         if finding.quote:
             message += f" “{one_line(finding.quote, _QUOTE_LENGTH)}”"
-        if finding.place.line is None:  # then the place inside the file is named in words
+        if finding.place.line is None:  # a location without a line number is described in words
             message = f"{finding.place.inside}: {message}"
         level = "error" if finding.fails else "warning"
         lines.append(
@@ -301,19 +299,25 @@ def _workflow_command(level: str, file: Path, line: int | None, title: str, mess
         for name, value in {**values, "title": title}.items()
         if value is not None
     )
-    # A runner would execute a command inside a text.
+    # A runner would execute a command in the middle of the text.
     return f"::{level} {parameters}::{_escaped_data(one_line(message))}".replace(
         _COMMAND_INSIDE, "## ["
     )
 
 
 def _escaped_data(text: str) -> str:
-    """Escape the text of a command: the runner decodes ``%``."""
+    """Escape the text of a command.
+
+    The runner decodes ``%``.
+    """
     return text.replace("%", "%25")
 
 
 def _escaped_setting(text: str) -> str:
-    """Escape a parameter of a command, which ``:`` and ``,`` would end."""
+    """Escape a parameter of a command.
+
+    It would end at ``:`` or ``,``.
+    """
     return _escaped_data(text).replace(":", "%3A").replace(",", "%2C")
 
 
@@ -330,5 +334,5 @@ FORMATS: Final[Mapping[str, Callable[[LintReport], str]]] = MappingProxyType(
 
 
 def _dump_json(document: object) -> str:
-    """Return a JSON document in ASCII, so that no control character reaches a terminal."""
+    """Return a JSON document in ASCII, without control characters for the terminal."""
     return json.dumps(document, indent=2, allow_nan=False) + "\n"

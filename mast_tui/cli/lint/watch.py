@@ -1,4 +1,4 @@
-"""``mast-tui watch``: follow running sessions and report each finding of a rule at once."""
+"""``mast-tui watch``: follow running sessions, and report findings of rules at once."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 _BY_SIGNAL: Final = 128
 _STDERR: Final = 2
-"""The output of ``--run`` commands goes here, so that stdout holds only findings."""
+"""The output of ``--run`` commands. Stdout has only findings."""
 
 _END_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
@@ -141,8 +141,9 @@ def _follow_sessions(
 ) -> int:
     """Report new findings about once a second.
 
-    If ``leaves_on_failure`` is set, return the exit code once a finding makes the check fail; else
-    do not return. Findings of the first check are only counted, unless ``reports_earlier`` is set.
+    Return the exit code at the first finding that makes the check fail if ``leaves_on_failure`` is
+    set. Otherwise a signal ends the loop. Findings of the first round are reported only with
+    ``reports_earlier``.
     """
     earlier_count = 0
     is_first = True
@@ -159,7 +160,7 @@ def _follow_sessions(
                 reporter.report(item)
                 if leaves_on_failure and item.fails:
                     return FAILS
-            # A command may take long, which says nothing about the time of a check.
+            # The time of a ``--run`` command does not count as time of the check.
             report_seconds += time.monotonic() - report_start
         if is_first:
             earlier_text = f"; {counted(earlier_count, 'earlier finding')}" if earlier_count else ""
@@ -174,9 +175,9 @@ class _FindingReporter:
     """The output of findings, and their counts.
 
     Attributes:
-        bell: Whether to ring the bell for a finding that makes the check fail.
-        command: The command to run for a finding that makes the check fail; empty for none.
-        as_json: Whether to print JSON lines.
+        bell: Ring the bell at a finding that makes the check fail.
+        command: The words of the ``--run`` command; empty for none.
+        as_json: Print JSON lines.
         findings: The number of reported findings.
         failing: The number of reported findings that make the check fail.
     """
@@ -188,7 +189,10 @@ class _FindingReporter:
     failing: int = 0
 
     def report(self, finding: PlacedFinding) -> None:
-        """Print and count a finding; ring the bell and run the command if it fails the check."""
+        """Print and count a finding.
+
+        If it makes the check fail, ring the bell and run the command.
+        """
         self.findings += 1
         now = datetime.now().astimezone()
         if self.as_json:
@@ -207,7 +211,7 @@ class _FindingReporter:
             self._run_command(finding)
 
     def _run_command(self, finding: PlacedFinding) -> None:
-        """Run the command and wait for its end; report a failure and continue."""
+        """Run the command, wait for its end, and report a failure."""
         try:
             result = subprocess.run(
                 self.command,
@@ -224,7 +228,10 @@ class _FindingReporter:
 
 
 def _environment_of(finding: PlacedFinding) -> Mapping[str, str]:
-    """Return the variables that describe a finding; all but the paths fit on one line."""
+    """Return the environment variables that describe a finding.
+
+    All values but the paths are one line.
+    """
     values = finding_json(finding)
     texts = {
         name: "" if values[name] is None else one_line(str(values[name]))
@@ -235,7 +242,7 @@ def _environment_of(finding: PlacedFinding) -> Mapping[str, str]:
 
 
 def _split_command(command: str | None) -> tuple[str, ...]:
-    """Split a command into words; the first word is a program. Return () for no command.
+    """Split a command into words; empty for None.
 
     Raises:
         click.UsageError: The command is empty, a quotation mark is open, or there is no such
@@ -279,18 +286,17 @@ def _ended_by_signals() -> Iterator[None]:
 
 
 _FileState = tuple[object, ...] | None
-"""The metadata that changes when a file is written to; None if it cannot be read."""
+"""The metadata of a file that change with its content; None if it is unreadable."""
 
 _TraceKey = tuple[Path, int | None]
-"""A trace by its file and its record in it: its id may change as the file grows."""
+"""The file and the record of a trace. The id may change as the file grows."""
 
 _FindingKey = tuple[str | None, str, str]
-"""A finding by its rule, its mode and the first span of its range; the end of the range may still
-move."""
+"""The rule, the mode and the key of the first span of a finding. Its last span may change."""
 
 
 class NotRead(NamedTuple):
-    """A file that cannot be read, and the reason."""
+    """An unreadable file with the reason."""
 
     path: Path
     reason: str
@@ -298,27 +304,29 @@ class NotRead(NamedTuple):
 
 @dataclass(slots=True)
 class _SeenTrace:
-    """The reported findings of a trace, with a digest of each first span's text, and its file."""
+    """A trace with its reported findings.
+
+    ``digests`` holds a digest of the text of each finding's first span.
+    """
 
     opened: OpenedFile | None = None
     digests: dict[_FindingKey, bytes] = field(default_factory=dict)
 
 
 class RunningTraces:
-    """Files and folders that are checked repeatedly, and the new findings in their traces.
+    """The traces of files and folders, checked repeatedly for new findings.
 
-    Between two checks only the reported findings of a trace are kept, so that thousands of traces
-    can be followed. If a file has only grown, a finding with the same rule, mode and first span is
-    not new. If the file was rewritten, the text of that span must be the same too.
+    In a file that has only grown, findings are known by rule, mode and first span. In a rewritten
+    file the text of this span must be the same too.
     """
 
     def __init__(self, paths: Sequence[Path], judge: RulesJudge, gate: Gate) -> None:
-        """Start without any seen trace.
+        """Start without any trace.
 
         Args:
-            paths: Files, and folders in which new files may appear.
+            paths: The files, and the folders for new files.
             judge: The rules.
-            gate: Decides which findings fail.
+            gate: The findings that make the check fail, and the taxonomy.
         """
         self._paths = tuple(paths)
         self._judge = judge
@@ -327,7 +335,7 @@ class RunningTraces:
         self._sub_agent_files: dict[Path, tuple[Path, ...]] = {}
         self._seen: dict[_TraceKey, _SeenTrace] = {}
         self._unreadable: dict[Path, str | None] = {}
-        """Files that cannot be read, with the reason; None once it was reported."""
+        """The reasons why files cannot be read; None for a reported reason."""
 
     @property
     def traces(self) -> int:
@@ -335,16 +343,16 @@ class RunningTraces:
         return len(self._seen)
 
     def new_findings(self) -> Iterator[PlacedFinding | NotRead]:
-        """Check files that changed since the last check; yield new findings and unreadable files.
+        """Check the changed files, and yield new findings and unreadable files.
 
-        A file that cannot be read is reported when the next check finds it unchanged: a file that
-        is being written is often incomplete.
+        An unreadable file is reported only if the next check finds it unchanged. Until then it may
+        be incomplete.
         """
         states = self._read_states()
         unchanged = self._unchanged_files(states)
         for path, reason in self._unreadable.items():
             if reason is not None and (path in unchanged or path not in states):
-                self._unreadable[path] = None  # it is not reported again
+                self._unreadable[path] = None  # reports each reason once
                 yield NotRead(path, reason)
         if len(unchanged) == len(states):
             return
@@ -354,7 +362,7 @@ class RunningTraces:
         # The members of a run are the files of its sub-agents.
         for run, members in changed_files.members.items():
             self._sub_agent_files[Path(run)] = tuple(map(Path, members))
-        # A file that the user has named may get sub-agents later, so their folders are watched too.
+        # A file that the user has named may get sub-agents later, so their folders are watched.
         for path in self._paths:
             if path not in unchanged and not is_folder(path):
                 self._sub_agent_files[path] = _sub_agent_paths(
@@ -365,7 +373,7 @@ class RunningTraces:
     def _read_states(self) -> dict[Path, _FileState]:
         """Return the state of every file.
 
-        States are read before the files, so that the next check sees a write during this one.
+        It must be read before the file, so that the next check notices a later write.
         """
         states: dict[Path, _FileState] = {}
         for path in self._paths:
@@ -383,7 +391,7 @@ class RunningTraces:
     def _unchanged_files(self, states: Mapping[Path, _FileState]) -> set[Path]:
         """Return the unchanged files.
 
-        A run is changed too if a file of its sub-agents is new or changed.
+        A run changes with the files of its sub-agents.
         """
         unchanged = {
             path
@@ -396,7 +404,7 @@ class RunningTraces:
                 unchanged.discard(run)
         if not unchanged:
             return unchanged
-        # A new file of a sub-agent is not in the list of its run yet.
+        # A new file of a sub-agent is not yet in the list of its run.
         files_of_no_known_run = changed.difference(*self._sub_agent_files.values())
         new_sub_agents = {path for path in files_of_no_known_run if _is_sub_agent(path)}
         if not new_sub_agents:
@@ -404,7 +412,7 @@ class RunningTraces:
         return {path for path in unchanged if new_sub_agents.isdisjoint(sub_agents_of(path))}
 
     def _findings_in_file(self, report: FileReport) -> Iterator[PlacedFinding]:
-        """Yield the new findings in a file; note the reason if it cannot be read."""
+        """Yield the new findings in a file, and note the reason if it is unreadable."""
         reason = report.failed
         for trace in report.traces:
             try:
@@ -414,15 +422,15 @@ class RunningTraces:
         if reason is None:
             self._unreadable.pop(report.path, None)
             return
-        # None stands for a reason that was already reported.
+        # None is the note for a reason that was already reported.
         is_reported = report.path in self._unreadable and self._unreadable[report.path] is None
         if not is_reported:
             self._unreadable[report.path] = reason
 
     def _new_findings_in_trace(self, trace: Trace) -> Iterator[PlacedFinding]:
-        """Yield the findings in a trace that were not reported before, and remember them."""
+        """Yield the findings that were not reported before, and remember them."""
         seen_trace = self._seen.setdefault((trace.path, trace.record), _SeenTrace())
-        # In a new or rewritten file a known key can belong to another text, so texts are compared.
+        # In a new or rewritten file, the same key can belong to another text.
         compares_texts = seen_trace.opened is None or seen_trace.opened.change_reason() is not None
         findings = find_by_rules(self._judge, self._gate, trace)
         seen_trace.opened = trace.opened
@@ -440,12 +448,12 @@ class RunningTraces:
 
 
 def _sub_agent_paths(path: Path, members: Sequence[str]) -> tuple[Path, ...]:
-    """Return the sub-agent files of a run, and the folders where new ones may be created.
+    """Return the files of a run's sub-agents, and the folders in which new ones may appear.
 
-    A folder's state changes when a file is created in it.
+    A new file changes the state of its folder.
     """
     files = tuple(map(Path, members))
-    # Some agents keep the sub-agents of a session in a folder of the session's name.
+    # Some agents store sub-agents in a folder with the name of the session.
     sub_folder = path.parent / path.name.split(".jsonl")[0]
     folders = dict.fromkeys((path.parent, sub_folder, *(file.parent for file in files)))
     return (*files, *(folder for folder in folders if is_folder(folder)))
@@ -459,7 +467,7 @@ def _is_sub_agent(path: Path) -> bool:
 
 
 def _path_state(path: Path) -> _FileState:
-    """Return the metadata that changes when a file, or a file in a run's folder, is written to."""
+    """Return the metadata of a file, or those of all files in a folder."""
     if is_folder(path):
         return tuple(
             (file, _file_stamp(file)) for file in sorted(path.rglob("*")) if not is_folder(file)
@@ -468,7 +476,7 @@ def _path_state(path: Path) -> _FileState:
 
 
 def _file_stamp(path: Path) -> _FileState:
-    """Return a file's device, inode, size and time of change; None if it is missing."""
+    """Return the device, inode, size and time of change of a file; None if it is missing."""
     try:
         status = path.stat()
     except OSError:

@@ -1,4 +1,4 @@
-"""The person who runs a command: what this person may see, and messages about what is hidden."""
+"""The person who runs a command, and the parts of a workspace that this person may see."""
 
 from __future__ import annotations
 
@@ -20,23 +20,21 @@ if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
 
 PASSWORD_PIPE: Final = "MAST_TUI_PASSWORD_PIPE"
-"""The variable with the number of the pipe from which an app reads its password."""
+"""The environment variable with the number of the pipe for an app's password."""
 
 
 def existing_workspace(common: CommonOptions) -> Workspace | None:
-    """Open the workspace of the option, or the nearest one; return None if there is none."""
+    """Open the workspace of the option, or the nearest one; None if there is none."""
     exists = common.workspace is not None or find_workspace(None).exists()
     return open_workspace(common, announce=False) if exists else None
 
 
 def judges_hidden(common: CommonOptions, taxonomy: Taxonomy) -> bool:
-    """Return whether the command must hide what judges say from the person who uses it.
-
-    Without a workspace only ``--blind`` decides, and no workspace is made.
+    """Check whether judges' findings are hidden from the user of a command.
 
     Args:
         common: The common options of the command.
-        taxonomy: The taxonomy that the person works under.
+        taxonomy: The taxonomy of the user's work.
     """
     workspace = existing_workspace(common)
     if workspace is None:
@@ -46,14 +44,14 @@ def judges_hidden(common: CommonOptions, taxonomy: Taxonomy) -> bool:
 
 
 def check_may_see_judges(common: CommonOptions, taxonomy: Taxonomy) -> None:
-    """Raise an error if the command must hide what judges say.
+    """Raise an error if judges' findings are hidden from the user of a command.
 
     Args:
         common: The common options of the command.
-        taxonomy: The taxonomy that the person works under.
+        taxonomy: The taxonomy of the user's work.
 
     Raises:
-        SessionError: The person works blind, or has traces without suggestions.
+        SessionError: The user works blind, or has traces without suggestions.
     """
     if judges_hidden(common, taxonomy):
         raise SessionError(
@@ -65,15 +63,13 @@ def check_may_see_judges(common: CommonOptions, taxonomy: Taxonomy) -> None:
 def command_viewer(
     workspace: Workspace, taxonomy: str, common: CommonOptions, *, allow_unknown: bool = False
 ) -> Viewer:
-    """Return the viewer (a person and what they may see) of a command.
-
-    If the server overrides ``--annotator`` with the name of the login, this is reported.
+    """Return the viewer of a command: the user, and the traces that the user may see.
 
     Args:
-        workspace: The workspace that the command reads.
+        workspace: The workspace to read.
         taxonomy: The taxonomy of the labels, as ``id@version``.
         common: The common options of the command.
-        allow_unknown: Accept ``--blind`` without a known person.
+        allow_unknown: Accept ``--blind`` without a known name.
 
     Raises:
         click.UsageError: ``--blind`` is given and no person is known.
@@ -99,7 +95,7 @@ def command_viewer(
 
 
 def report_hidden_traces(viewer: Viewer, hidden: Sized) -> None:
-    """Report on stderr how many traces are hidden from the viewer, why, and what to do.
+    """Report the number of hidden traces on stderr.
 
     Args:
         viewer: The viewer.
@@ -110,7 +106,7 @@ def report_hidden_traces(viewer: Viewer, hidden: Sized) -> None:
 
 
 def report_hidden_outcomes(viewer: Viewer, hidden_count: int) -> None:
-    """Report on stderr on how many traces outcomes are hidden from the viewer.
+    """Report the number of hidden outcomes on stderr.
 
     Args:
         viewer: The viewer.
@@ -124,7 +120,7 @@ def report_hidden_outcomes(viewer: Viewer, hidden_count: int) -> None:
 
 
 def hides_outcomes(common: CommonOptions) -> bool:
-    """Return whether a command that reads traces must hide their outcomes, and report why."""
+    """Check whether a command must hide outcomes, and report the reason."""
     reason = _reason_to_hide_outcomes(common)
     if reason is not None:
         say(reason)
@@ -132,13 +128,13 @@ def hides_outcomes(common: CommonOptions) -> bool:
 
 
 def _reason_to_hide_outcomes(common: CommonOptions) -> str | None:
-    """Return why outcomes must be hidden from the person; None if they may be shown."""
+    """Return the reason to hide outcomes from the user; None if they may be shown."""
     if common.blind:
         return "outcomes, scores and everything else that --blind hides are left out"
     try:
         workspace = existing_workspace(common)
     except WorkspaceError as error:
-        # When in doubt, hide: a person who works blind must not see outcomes.
+        # A user who may work blind must not see outcomes.
         return f"outcomes and scores are left out, as it is unknown who works blind: {error}"
     if workspace is None:
         return None
@@ -150,16 +146,16 @@ def _reason_to_hide_outcomes(common: CommonOptions) -> str | None:
 
 
 def typed_password(url: str) -> str | None:
-    """Ask for the password of a workspace's server, before a screen takes the terminal.
+    """Ask for the password of a workspace on a server.
 
-    The web server passes its visitor's password through a pipe, whose number is in
-    ``PASSWORD_PIPE``: other programs of this user can read arguments and environments.
+    The web server passes the password through a pipe, since other programs of the same user can
+    read arguments and environments.
 
     Args:
         url: The workspace's URL.
 
     Returns:
-        The password; None if the server needs none, or libpq has found one.
+        The password; None if none is needed, or libpq has found it.
 
     Raises:
         WorkspaceError: The workspace cannot be opened.
@@ -168,7 +164,7 @@ def typed_password(url: str) -> str | None:
     if pipe is not None:
         with os.fdopen(int(pipe), encoding="utf-8") as file:
             piped_password = file.read()
-        # Opening raises an error if the password is wrong.
+        # Opening fails with a wrong password.
         Workspace.open(url, password=piped_password).close()
         return piped_password
     workspace, password = open_on_server(url, Workspace.open)

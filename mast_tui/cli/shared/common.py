@@ -1,4 +1,4 @@
-"""The parts that commands share: opening the workspace and the taxonomy, and printing."""
+"""The opening of the workspace and its taxonomy, and the printing, for all commands."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from mast_tui.workspace import Workspace
 
 MAX_CELL_WIDTH: Final = 160
-"""The most characters of a cell that a table shows."""
+"""The most characters in a cell of a printed table."""
 
 _MAX_LOCATIONS: Final = 3
-"""The number of locations that are listed of a problem that occurs many times."""
+"""The most listed locations of a repeated problem."""
 
 _ANNOUNCED: Final = "mast_tui.cli.announced_workspace"
-"""The key under which a command's context notes that it has reported its workspace."""
+"""The key in the context of a command that has reported its workspace."""
 
 
 def open_workspace(
@@ -42,15 +42,15 @@ def open_workspace(
     """Open the workspace of ``--workspace``, or the nearest one, until the command ends.
 
     Args:
-        common: The common options, which may name the workspace.
-        create: Create the workspace if it is missing; otherwise that is an error.
-        announce: Report on stderr a workspace that was found in a parent folder.
+        common: The common options.
+        create: Create a missing workspace.
+        announce: Report a workspace in a parent folder on stderr.
 
     Raises:
         click.ClickException: The workspace is missing, or another user may have prepared it.
         WorkspaceError: The workspace cannot be opened.
     """
-    # Commands that look at no labels do without SQLAlchemy.
+    # SQLAlchemy is slow to import, and not every command needs it.
     from mast_tui.workspace import (
         Workspace,
         find_workspace,
@@ -81,13 +81,9 @@ def open_workspace(
 
 
 def _samples_hint(location: str | None, samples: Path) -> str:
-    """Return a hint on the workspace of the sample traces.
+    """Return a hint on the workspace of the sample traces, if it may be the wanted one.
 
-    The hint is empty if the user has named a workspace, or has no labels of the sample traces.
-
-    Args:
-        location: The workspace that the user has named; None for none.
-        samples: The workspace of the sample traces, which may not exist.
+    ``location`` is the workspace that the user has named.
     """
     if location is not None or not samples.exists():
         return ""
@@ -96,7 +92,7 @@ def _samples_hint(location: str | None, samples: Path) -> str:
 
 
 def _announce_parent(path: Path) -> None:
-    """Report once per command if the workspace was found in a parent folder."""
+    """Report a workspace in a parent folder, once per command."""
     # A workspace is the file .mast-tui/NAME of its folder.
     if path.parent.parent == Path.cwd():
         return
@@ -108,17 +104,19 @@ def _announce_parent(path: Path) -> None:
 
 
 def open_on_server(url: str, open_url: Callable[..., Workspace]) -> tuple[Workspace, str | None]:
-    """Open a workspace on a server, and ask for the password if the server needs one.
+    """Open a workspace on a server, and ask for its password if needed.
 
     Args:
         url: The workspace's URL.
-        open_url: The function that opens or creates the workspace from a URL and a ``password``.
+        open_url: A function that opens or creates a workspace, with the arguments URL and
+            ``password``.
 
     Returns:
-        The workspace, and the password that the user typed; None if none was needed.
+        The workspace, and the typed password; None if none was typed.
 
     Raises:
-        WorkspaceError: The workspace cannot be opened, or needs a password without a terminal.
+        WorkspaceError: The workspace cannot be opened, or there is no terminal to ask for the
+            password.
     """
     try:
         return open_url(url), None
@@ -130,7 +128,7 @@ def open_on_server(url: str, open_url: Callable[..., Workspace]) -> tuple[Worksp
 
 
 def _close_at_the_end(workspace: Workspace) -> Workspace:
-    """Return the workspace, which is closed when the running command ends."""
+    """Close the workspace when the running command ends, and return it."""
     context = click.get_current_context(silent=True)
     if context is not None:
         context.call_on_close(workspace.close)
@@ -140,11 +138,11 @@ def _close_at_the_end(workspace: Workspace) -> Workspace:
 def open_with_taxonomy(
     common: CommonOptions, *, create: bool = False
 ) -> tuple[Workspace, Taxonomy]:
-    """Open the workspace as ``open_workspace`` does, and return the taxonomy of its labels too.
+    """Open the workspace, and return it with the taxonomy of its labels.
 
     Args:
         common: The common options of the command.
-        create: Create the workspace if it is missing.
+        create: Create a missing workspace.
 
     Raises:
         click.ClickException: As ``open_workspace`` and ``workspace_taxonomy``.
@@ -154,23 +152,22 @@ def open_with_taxonomy(
 
 
 def load_taxonomy_or_mast(path: Path | None) -> Taxonomy:
-    """Load the taxonomy of ``--taxonomy FILE``; MAST if the option is not given."""
+    """Load a taxonomy file; MAST for None."""
     return load_mast() if path is None else load_taxonomy(path)
 
 
 def workspace_taxonomy(workspace: Workspace, requested: Path | None) -> Taxonomy:
-    """Return the taxonomy under which the labels of a workspace are read.
+    """Return the requested taxonomy, or choose the one of the workspace's labels.
 
-    Without ``requested`` this is MAST if it has labels, or if no taxonomy has. Otherwise it is the
-    only taxonomy that has labels and was not migrated to another taxonomy.
+    MAST is preferred. Otherwise only one taxonomy may have labels.
 
     Args:
         workspace: The workspace.
-        requested: A taxonomy file, or the name ``id@version`` of a taxonomy in the workspace.
+        requested: A taxonomy file, or ``id@version`` of a taxonomy in the workspace.
 
     Raises:
-        click.ClickException: Several taxonomies have labels, or the file has other modes than the
-            taxonomy of the same name in the workspace.
+        click.ClickException: The choice is not unique, or the workspace has a taxonomy of this name
+            with other modes.
     """
     stored_by_ref = {taxonomy.ref: taxonomy for taxonomy in workspace.taxonomies()}
     if requested is None:
@@ -198,11 +195,11 @@ def workspace_taxonomy(workspace: Workspace, requested: Path | None) -> Taxonomy
 
 
 def working_taxonomy(workspace: Workspace, requested: Path | None) -> Taxonomy:
-    """Return the taxonomy of ``--taxonomy FILE``; else MAST as it is worded in the workspace.
+    """Return the taxonomy of a file; MAST with the workspace's wording without one.
 
     Args:
         workspace: The workspace.
-        requested: The taxonomy file, if the option was given.
+        requested: The taxonomy file; None for MAST.
     """
     loaded = load_taxonomy_or_mast(requested)
     return loaded if requested is not None else workspace.as_worded(loaded)
@@ -211,8 +208,7 @@ def working_taxonomy(workspace: Workspace, requested: Path | None) -> Taxonomy:
 def print_json(document: object) -> None:
     """Print one JSON document on stdout.
 
-    Everything outside ASCII is escaped, so that no control character from a trace reaches the
-    terminal and any output encoding works.
+    It is ASCII, so that control characters are escaped and every encoding of stdout works.
 
     Raises:
         ValueError: The document contains NaN or an infinity.
@@ -221,12 +217,12 @@ def print_json(document: object) -> None:
 
 
 def summary_of(output: Path) -> AbstractContextManager[object]:
-    """Return a context in which text for stdout goes to stderr if the output itself is stdout."""
+    """Return a context that redirects stdout to stderr if the output is stdout."""
     return redirect_stdout(sys.stderr) if is_stdout(output) else nullcontext()
 
 
 def say(message: str) -> None:
-    """Print one line on stderr: progress, a warning, or another message beside the output."""
+    """Print one line on stderr."""
     sys.stderr.write(one_line(message) + "\n")
 
 
@@ -235,11 +231,13 @@ def problem_lines(
     *,
     located: Callable[[str, str], str] = "{}: {}".format,
 ) -> list[str]:
-    """Return a line for each problem; equal problems of a file share one line.
+    """Return a line for each problem.
+
+    Problems of a file with the same reason share one line.
 
     Args:
         problems: The file, the location in it and the reason of each problem.
-        located: The function that joins a file and a location in it.
+        located: Joins a file and a location.
     """
     locations_by_reason: dict[tuple[str, str], list[str]] = {}
     for file, location, reason in problems:
@@ -265,18 +263,20 @@ def print_undo_result(
     success: str,
     as_json: bool,
 ) -> int:
-    """Print the result of undoing an import.
+    """Print the result of undoing an import, and return the exit code.
+
+    The import stays if later work depends on it.
 
     Args:
         result: The result.
         values: The first fields of the JSON document.
-        command: The name of the command, with which its messages begin.
-        operation: The operation to undo, such as "the import of labels.csv".
-        success: The message when it was undone.
+        command: The name of the command, for its messages.
+        operation: The operation to undo, as words.
+        success: The message of a success.
         as_json: Print one JSON document.
 
     Returns:
-        The exit code: 1 if later work depends on the import, so that it stays.
+        The exit code: 0 if the import was undone, else 1.
     """
     if result.built_on:
         for event in result.built_on:
@@ -297,19 +297,18 @@ def print_undo_result(
 
 
 def print_line(text: str) -> None:
-    """Print one line on stdout, with control characters made visible."""
+    """Print one line on stdout, with visible control characters."""
     click.echo(one_line(text))
 
 
 def print_table(columns: Sequence[TableColumn[Row]], rows: Iterable[Row]) -> None:
-    """Print the headings and the rows of a table on stdout.
+    """Print a table on stdout, at the width of the terminal.
 
-    Long cells are cut, so that one of them does not widen all rows. On a terminal the table fits
-    its width.
+    Long cells are cut. Rows are printed in batches as they arrive, and the columns grow with them.
 
     Args:
         columns: The columns.
-        rows: The rows; they are printed in batches as they arrive, and columns only grow wider.
+        rows: The rows.
     """
     line_cells = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     for line in table_lines(columns, rows, lambda text: one_line(text, MAX_CELL_WIDTH), line_cells):

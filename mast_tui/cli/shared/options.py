@@ -38,15 +38,18 @@ Result = TypeVar("Result")
 AddParameter = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 _DECLARED: Final = "mast_tui.cli"
-"""The metadata key that holds a field's declaration."""
+"""The metadata key of a field's declaration."""
 
 _RULES: Final = "option_rules"
-"""The attribute that holds the option rules of a command's function."""
+"""The attribute of a command's function with its option rules."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Declaration:
-    """An option or argument of a command, without its name."""
+    """An option or argument of a command.
+
+    Its name is that of its field.
+    """
 
     add: Callable[..., AddParameter]
     flags: tuple[str, ...]
@@ -60,7 +63,7 @@ class _Declaration:
 
     @property
     def exposed(self) -> bool:
-        """True if the value is passed to the request, as click's ``expose_value`` says."""
+        """True if click passes the value on."""
         return bool(self.settings.get("expose_value", True))
 
     @property
@@ -72,7 +75,7 @@ class _Declaration:
 
 @dataclass(frozen=True, slots=True)
 class _DeclaredGroup:
-    """Several options that are one field of a request, or all fields of a request."""
+    """A group of options that make one value."""
 
     make: Callable[..., Any]
     fields: Mapping[str, _Declaration | _DeclaredGroup]
@@ -84,7 +87,7 @@ class _DeclaredGroup:
             yield from declaration.parameters(name)
 
     def value(self, _name: str, values: dict[str, Any]) -> Any:
-        """Make the request, the dataclass of these options, from the values that click has read."""
+        """Make the value of the group from the options' values."""
         return self.make(
             **{
                 name: declaration.value(name, values)
@@ -102,14 +105,17 @@ def option(*flags: str, **settings: Any) -> Any:
     """Declare a field of a request as an option.
 
     Args:
-        flags: The flags of the option, such as ``--max`` and ``-m``.
+        flags: The flags of the option.
         settings: The arguments of ``click.option``.
     """
     return _request_field(_Declaration(click.option, flags, settings))
 
 
 def argument(**settings: Any) -> Any:
-    """Declare a field of a request as an argument, with the settings of ``click.argument``."""
+    """Declare a field of a request as an argument.
+
+    ``settings`` are the arguments of ``click.argument``.
+    """
     return _request_field(_Declaration(click.argument, (), settings))
 
 
@@ -119,12 +125,11 @@ def group(request_class: type) -> Any:
 
 
 def files_by_language(make: Callable[..., Any], **help_texts: str) -> Any:
-    """Declare the options for the files of a report, such as ``--html OUT``, as one field.
+    """Declare a field of a request as a group of ``--LANGUAGE OUT`` options.
 
     Args:
-        make: Makes the value of the field from the paths by language; a path is None if the option
-            is not given.
-        help_texts: The help of each option, by the language that is its name.
+        make: Makes the value of the field from the paths by language; a missing option is None.
+        help_texts: The help texts by language.
     """
     return _group_field(
         make,
@@ -157,13 +162,15 @@ def _declared_fields(request_class: type) -> dict[str, Any]:
 class OptionRule(Generic[Request]):
     """A combination of options that a command refuses as wrong usage.
 
+    The command line is refused if all conditions of the rule are met.
+
     Attributes:
-        message: The problem and its solution. ``{option}`` is replaced by the option that was
-            typed, ``{other}`` by the one that it excludes, ``{request.NAME}`` by a value.
-        options: Apply the rule only if one of these options was typed; if empty, apply it always.
-        needs: Refuse only if none of these options was typed.
-        excludes: Refuse only if one of these options was typed.
-        when: Refuse only if this is true of the request.
+        message: The problem and its solution. ``{option}`` is the typed option, ``{other}`` the
+            excluded one, and ``{request.NAME}`` a value.
+        options: One of these options is typed; empty for no condition.
+        needs: None of these options is typed.
+        excludes: One of these options is typed; empty for no condition.
+        when: This is true of the request; None for no condition.
     """
 
     message: str
@@ -173,15 +180,15 @@ class OptionRule(Generic[Request]):
     when: Callable[[Request], object] | None = None
 
     def refusal(self, request: Request, typed: Sequence[str]) -> str | None:
-        """Return the message if the rule refuses a command line; None if it does not.
+        """Return the message if the rule refuses the command line; None if it does not.
 
         Args:
             request: The values of all options.
-            typed: The options that were typed.
+            typed: The typed options.
         """
         option = _first_typed(self.options, typed)
         excluded = _first_typed(self.excludes, typed)
-        # Empty ``options`` or ``excludes`` set no condition.
+        # Empty ``options`` or ``excludes`` are no condition.
         applies = bool(option or not self.options) and bool(excluded or not self.excludes)
         has_needed = bool(_first_typed(self.needs, typed))
         if not applies or has_needed or (self.when is not None and not self.when(request)):
@@ -190,7 +197,7 @@ class OptionRule(Generic[Request]):
 
 
 def _first_typed(names: Sequence[str], typed: Sequence[str]) -> str:
-    """Return the first of some options that was typed; empty if none was."""
+    """Return the first of the names that was typed; empty if there is none."""
     return next((name for name in names if name in typed), "")
 
 
@@ -200,7 +207,7 @@ ONE_OUTPUT_ON_STDOUT: Final = OptionRule[Any](
     excludes=("--json",),
     when=lambda request: is_stdout(request.output),
 )
-"""The rule of commands that write a file and print a document about it."""
+"""The rule of commands that write a file and print a JSON document."""
 
 _BLIND_OR_ASSISTED: Final = OptionRule[Any](
     "--blind and --assisted exclude each other; give one of them",
@@ -212,12 +219,11 @@ _BLIND_OR_ASSISTED: Final = OptionRule[Any](
 def takes(
     request_class: type[Request], rules: Sequence[OptionRule[Request]] = ()
 ) -> Callable[[Callable[[Request], Result]], Callable[..., Result]]:
-    """Create a decorator that adds a request's options to a command and passes it the request.
+    """Create a decorator that adds a request's options to a command, and passes the request.
 
     Args:
-        request_class: The dataclass; its fields are declared by ``option``, ``argument`` and
-            ``group``.
-        rules: The rules; the first one that refuses the command line is shown as wrong usage.
+        request_class: The dataclass of the request.
+        rules: The rules. The first one that refuses is shown as wrong usage.
     """
     declared = _DeclaredGroup(request_class, _declared_fields(request_class))
     declared_names = {*declared.flags, *declared.fields}
@@ -229,7 +235,7 @@ def takes(
         @wraps(command)
         def with_request(**values: Any) -> Result:
             typed_options = typed_names()
-            # A request is no field itself, so it has no name.
+            # The request is not a field, so it has no name.
             request: Request = declared.value("", values)
             for rule in (_BLIND_OR_ASSISTED, *rules):
                 refusal = rule.refusal(request, typed_options)
@@ -239,7 +245,7 @@ def takes(
 
         setattr(with_request, _RULES, tuple(rules))
         decorated: Callable[..., Result] = with_request
-        # The option that is added last comes first in the help.
+        # Click's help lists the last added option first.
         for add in reversed([*declared.parameters("")]):
             decorated = add(decorated)
         return decorated
@@ -248,15 +254,15 @@ def takes(
 
 
 def rules_of(command: click.Command) -> tuple[OptionRule[Any], ...]:
-    """Return the rules on the options of a command."""
+    """Return the option rules of a command."""
     rules: tuple[OptionRule[Any], ...] = getattr(command.callback, _RULES, ())
     return rules
 
 
 def typed_names() -> list[str]:
-    """Return the flags and argument names that the user typed for the running command."""
+    """Return the flags and argument names that the user has typed."""
     context = click.get_current_context()
-    # Click also reports an argument without values as typed.
+    # Click counts an argument without values as typed.
     return [
         name
         for parameter in context.command.params
@@ -267,10 +273,10 @@ def typed_names() -> list[str]:
 
 
 def flags_of(request_class: type, *, without: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the flags of the options that a request declares.
+    """Return the flags of the options of a request.
 
     Args:
-        request_class: The dataclass that declares them.
+        request_class: The dataclass of the request.
         without: The flags to leave out.
     """
     return tuple(
@@ -304,17 +310,16 @@ _COMMON: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
 
 
 NO_LABELS: Final = "it reads traces, not labels"
-"""The reason why a command accepts no ``--taxonomy``."""
+"""The reason of a command to refuse ``--taxonomy``."""
 
 
 def common(**refused: str) -> Any:
-    """Declare ``--workspace``, ``--annotator``, ``--taxonomy``, ``--blind`` and ``--assisted``.
+    """Declare the common options of all commands as one field.
 
-    They are one field, of type ``CommonOptions``.
+    The field has the type ``CommonOptions``.
 
     Args:
-        refused: The options that the command does not accept, by name, with the reason that the
-            error message gives.
+        refused: The reasons to refuse an option, by its name.
     """
     declared = {}
     for name, settings in _COMMON.items():
@@ -330,7 +335,7 @@ def common(**refused: str) -> Any:
 
 
 _OF_STUDY: Final = "the study and the annotators choose who works blind"
-"""The reason why a command on a study accepts neither ``--blind`` nor ``--assisted``."""
+"""The reason of a study command to refuse ``--blind`` and ``--assisted``."""
 
 common_of_study: Final = partial(common, blind=_OF_STUDY, assisted=_OF_STUDY)
 
@@ -338,7 +343,7 @@ common_of_study: Final = partial(common, blind=_OF_STUDY, assisted=_OF_STUDY)
 def _refusing_callback(
     flag: str, reason: str
 ) -> Callable[[click.Context, click.Parameter, object], None]:
-    """Return a callback of an option that refuses every value, with the reason."""
+    """Return an option's callback that refuses every value."""
 
     def refuse(context: click.Context, _parameter: click.Parameter, value: object) -> None:
         if value:
@@ -394,7 +399,7 @@ which_pass: Final = partial(
     show_default=True,
     callback=lambda _context, _parameter, value: "first" if value == "1" else value,
 )
-"""The option ``--pass``: ``first``, ``last`` or, without a default, None."""
+"""The option ``--pass``, with the value ``first``, ``last`` or None."""
 
 as_json: Final = partial(
     option, "--json", is_flag=True, help="Print one JSON document on stdout and nothing else."
@@ -409,7 +414,7 @@ workers: Final = partial(
 
 
 def _checked_trace_path(_context: click.Context, parameter: click.Parameter, value: str) -> Path:
-    """Return the path of a trace, a record or a URL; refuse folders and missing files."""
+    """Return the path of a trace, record or URL, if it is an existing file."""
     path = trace_path(value) if is_url(value) else file_or_record(value)
     if path.is_dir():
         raise click.BadParameter(f"File '{path}' is a directory.", param=parameter)
@@ -419,21 +424,21 @@ def _checked_trace_path(_context: click.Context, parameter: click.Parameter, val
 
 
 existing_file: Final = partial(argument, type=click.Path(), callback=_checked_trace_path)
-"""The argument PATH: one file that exists."""
+"""The argument PATH: one existing file."""
 
 
 def paths(*, required: bool = False, exist: bool = False) -> Any:
     """Declare the argument PATH …: files and folders.
 
     Args:
-        required: At least one path must be given.
-        exist: Each path must exist; without this the command itself reports missing paths.
+        required: Refuse an empty list of paths.
+        exist: Refuse a missing path.
     """
 
     def expand(
         _context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
     ) -> tuple[Path, ...]:
-        """Return the paths that the arguments name, also by lists or patterns."""
+        """Replace lists and patterns by the paths that they name."""
         expanded_paths = tuple(paths_of(*values))
         for path in expanded_paths:
             if exist and not path.exists():

@@ -1,6 +1,6 @@
-"""Output of reports: text, HTML pages, tables, images for a paper, and records.
+"""The output of reports: text, HTML pages, tables, images and records.
 
-Charts are written as SVG, or as PDF and PNG by a library that is an optional extra.
+Charts are SVG. An optional library converts them to PDF and PNG.
 """
 
 from __future__ import annotations
@@ -37,27 +37,27 @@ from mast_tui.workspace.outputs import marked
 
 FORMATS: Final = ("svg", "pdf", "png")
 _PNG_SCALE: Final = 3
-"""The pixels per unit of a drawing: about 300 per inch in a column of a paper."""
+"""The pixels per unit of a chart: about 300 per inch in a column of a paper."""
 
 _FOR_BROWSERS: Final = re.compile(
     r"^\.v-halo \{.*\}$| text-rendering: geometricPrecision;", re.MULTILINE
 )
-"""Styles that CairoSVG draws wrongly: it ignores the painting order, so that a text's halo would
-cover the text, and loses half of each letter at that precision."""
+"""Styles that CairoSVG draws wrongly. It would draw a text's halo over the text, and lose half of
+each letter."""
 
 _PNG_HEAD: Final = 33
 """The bytes of a PNG's signature and header."""
 
 
 class ImageError(MastError):
-    """An image format that cannot be drawn on this machine."""
+    """An error for an image format that cannot be drawn on this machine."""
 
 
 def check_format(image_format: str) -> None:
-    """Check that images of a format can be drawn, before anything is computed.
+    """Check that images of a format can be drawn.
 
     Raises:
-        ImageError: The library that draws them, or a library that it needs, is not installed.
+        ImageError: The drawing library, or a library that it needs, is not installed.
     """
     if image_format == "svg":
         return
@@ -77,17 +77,17 @@ def check_format(image_format: str) -> None:
 def draw_image(
     chart: Chart, image_format: str, *, without_text: bool = False
 ) -> str | tuple[bytes]:
-    """Draw a chart as the content of a file: text for SVG, else bytes in a tuple of one piece.
+    """Draw a chart as the content of a file: text for SVG, else a tuple of bytes.
 
-    ``MARK`` in the content says that this program wrote it.
+    The content contains ``MARK``, by which a later run recognises its own file.
 
     Args:
         chart: The chart.
         image_format: One of ``FORMATS``.
-        without_text: Leave out the title and the note, for a paper that sets its own.
+        without_text: Leave out the title and the note.
 
     Raises:
-        ImageError: As ``check_format``.
+        ImageError: The format cannot be drawn on this machine.
     """
     svg = standalone_svg(chart, without_text)
     if image_format == "svg":
@@ -97,7 +97,7 @@ def draw_image(
 
     printable_svg = _FOR_BROWSERS.sub("", svg).encode("utf-8")
     if image_format == "pdf":
-        # What follows the end of a PDF is a comment.
+        # A line after the end of a PDF is a comment.
         pdf: bytes = cairosvg.svg2pdf(bytestring=printable_svg)
         return (pdf + f"\n% {MARK}\n".encode(),)
     png: bytes = cairosvg.svg2png(bytestring=printable_svg, scale=_PNG_SCALE)
@@ -105,7 +105,6 @@ def draw_image(
 
 
 def _png_text(key: bytes, text: bytes) -> bytes:
-    """Return a PNG chunk that holds a text."""
     body = b"tEXt" + key + b"\0" + text
     return struct.pack(">I", len(body) - 4) + body + struct.pack(">I", zlib.crc32(body))
 
@@ -114,14 +113,14 @@ SAME_FILE: Final = OptionRule[Any](
     "--{request.files.same[0]} and --{request.files.same[1]} name the same file; give two files",
     when=lambda request: request.files.same,
 )
-"""The rule that the ``files`` of a request have different names."""
+"""The rule that no two files of a request are the same."""
 
 WIDTH: Final = 100
-"""The width of text that is not printed on a terminal."""
+"""The width of text outside a terminal, in columns."""
 
 
 def print_text(report: Report) -> None:
-    """Print a report as text, at the width of the terminal."""
+    """Print a report as text."""
     has_width = sys.stdout.isatty() or "COLUMNS" in os.environ
     width = shutil.get_terminal_size().columns if has_width else WIDTH
     for line in render_text(report, width):
@@ -129,7 +128,7 @@ def print_text(report: Report) -> None:
 
 
 RECORD_FORMATS: Final = (".jsonl", ".csv", ".parquet")
-"""The file name extensions of record files."""
+"""The extensions of record files."""
 
 
 RECORD_RULES: Final = (
@@ -147,7 +146,7 @@ RECORD_RULES: Final = (
         "--records prints records; leave out {other}", options=("--records",), excludes=("--json",)
     ),
 )
-"""The rules of a request with ``records`` and ``output``."""
+"""The rules of requests with the options ``--records`` and ``--output``."""
 
 
 _RECORD_FIELDS: Final = tuple(record_json(Figure()))
@@ -160,17 +159,16 @@ def record_lines(figures: Iterable[Figure]) -> str:
 
 
 def records_content(figures: Iterable[Figure], extension: str) -> Content:
-    """Return the content of a file of records, one figure per line or row.
+    """Return the content of a record file.
 
-    In JSON Lines ``subject`` is a list and ``sources`` an object; in tables ``subject`` is one text
-    with ``|`` between the names, and ``sources`` is JSON.
+    JSON Lines keep the structure of ``subject`` and ``sources``. Tables have text in these columns.
 
     Args:
         figures: The figures.
         extension: One of ``RECORD_FORMATS``.
 
     Raises:
-        MastError: The extension has no format, or the format's library is not installed.
+        MastError: The extension is unknown, or the library of the format is not installed.
     """
     match extension.lower():
         case ".jsonl":
@@ -186,7 +184,7 @@ def records_content(figures: Iterable[Figure], extension: str) -> Content:
 
 
 def _table_row(figure: Figure) -> dict[str, Any]:
-    """Return a figure as a flat row: the subject as one text, the sources as JSON."""
+    """Return a figure as a row of text and numbers."""
     record = record_json(figure)
     return record | {
         "subject": PAIR.join(record["subject"]),
@@ -195,14 +193,14 @@ def _table_row(figure: Figure) -> dict[str, Any]:
 
 
 def _csv_cell(value: object) -> str:
-    """Return the text of a value: empty for None, numbers with all their digits."""
+    """Return the text of a cell: empty for None, all digits for a number."""
     if value is None:
         return ""
     return value if isinstance(value, str) else repr(value)
 
 
 def _parquet_content(rows: list[dict[str, Any]]) -> bytes:
-    """Return rows, one for each figure, as the content of a Parquet file."""
+    """Return the rows as the content of a Parquet file."""
     try:
         from pyarrow import Table, float64, int64, parquet, schema, string  # an extra
     except ImportError as error:
@@ -222,11 +220,11 @@ def _parquet_content(rows: list[dict[str, Any]]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class ReportFiles:
-    """The files that a report is written to.
+    """The files of a report.
 
     Attributes:
-        by_language: The files of the whole report.
-        chart_folder: The folder for its charts.
+        by_language: The files of the whole report, by language.
+        chart_folder: The folder of the charts.
         image_format: The format of the charts: one of ``FORMATS``.
         without_text: Leave title and caption out of the charts.
         records: The file of records.
@@ -248,23 +246,23 @@ class ReportFiles:
 
     @property
     def by_option(self) -> dict[str, Path]:
-        """The files by the name of the option that sets each."""
+        """The files by the name of their option."""
         return {**self.by_language, **({} if self.records is None else {"output": self.records})}
 
     @property
     def same(self) -> tuple[str, ...]:
-        """Two options that name the same file; empty if there are none."""
+        """Two options with the same file; empty if there are none."""
         files = self.by_option
         return next(
             (pair for pair in combinations(files, 2) if files[pair[0]] == files[pair[1]]), ()
         )
 
     def check(self, outputs: Outputs) -> None:
-        """Check that the files can be written, before anything is computed.
+        """Check that the files can be written and the images drawn.
 
         Raises:
             OutputError: An existing file must not be replaced.
-            ImageError: The library that draws images of this format is not installed.
+            ImageError: The images cannot be drawn on this machine.
         """
         for file in self.by_option.values():
             outputs.check(file)
@@ -277,7 +275,7 @@ class ReportFiles:
 
         Args:
             report: The report.
-            outputs: The new files, with the rules for replacing existing ones.
+            outputs: The files to write, with the rules for replacing existing ones.
             figures: The figures for the records.
 
         Raises:
@@ -299,22 +297,22 @@ class ReportFiles:
         return lines
 
     def _add_charts(self, report: Report, outputs: Outputs) -> list[str]:
-        """Add a file for each chart, and return a line about each."""
+        """Add a file for each chart, and return the lines about them."""
         if self.chart_folder is None:
             return []
         names = [f"{chart.id}.{self.image_format}" for chart in report.charts]
         for name, chart in zip(names, report.charts, strict=True):
             content = draw_image(chart, self.image_format, without_text=self.without_text)
-            # Only earlier charts are replaced.
+            # Only a chart of an earlier run may be replaced.
             outputs.add(self.chart_folder / name, content, ours=marked(MARK))
         return [f"{self.chart_folder}: {len(names)} figures", *(f"  {name}" for name in names)]
 
     def _add_text(self, language: str, file: Path, report: Report, outputs: Outputs) -> str:
-        """Add the file of the report in a language, and return a line about it."""
+        """Add the file of one language, and return the line about it."""
         text = rendered(report, language)
         replaced = ", replacing an earlier file" if file.is_file() else ""
         outputs.add(file, text)
-        row_count = text.count("\n") - 1  # without the line of headings
+        row_count = text.count("\n") - 1  # without the headings
         descriptions = {
             "html": f"the report as a page{replaced}",
             "markdown": "the report as Markdown",
@@ -325,12 +323,12 @@ class ReportFiles:
 
 
 def stdout_form(files: ReportFiles, *, as_json: bool, records: bool) -> str | None:
-    """Return the form to print on stdout; None if the command only writes files.
+    """Return the form of the report on stdout; None if the command only writes files.
 
     Args:
         files: The files to write.
-        as_json: The option ``--json``.
-        records: The option ``--records``.
+        as_json: The value of ``--json``.
+        records: The value of ``--records``.
     """
     if as_json:
         return "json"
@@ -341,12 +339,12 @@ def stdout_form(files: ReportFiles, *, as_json: bool, records: bool) -> str | No
 
 @dataclass(frozen=True, slots=True)
 class ReportOutput:
-    """The files and the form in which a command prints a report.
+    """The output of a command with a report.
 
     Attributes:
         files: The files to write.
-        stdout: The form of the text on stdout: ``json``, ``text``, ``records``, ``methods`` or the
-            name of a language; None if nothing is printed.
+        stdout: The form on stdout: ``json``, ``text``, ``records``, ``methods`` or a language; None
+            for no report.
     """
 
     files: ReportFiles
@@ -359,14 +357,14 @@ class ReportOutput:
         outputs: Outputs,
         figures: Sequence[Figure] = (),
     ) -> None:
-        """Write the files, report each file, and print the report.
+        """Write the files, report each of them, and print the report.
 
-        Files are reported on stderr if stdout is in use, else on stdout.
+        If stdout is in use, files are reported on stderr.
 
         Args:
             report: The report.
-            document: The document for ``--json``.
-            outputs: The new files, with the rules for replacing existing ones.
+            document: The JSON document.
+            outputs: The files to write, with the rules for replacing existing ones.
             figures: The figures for the records.
 
         Raises:
@@ -392,7 +390,7 @@ class ReportOutput:
 
 
 def _print_methods(report: Report) -> None:
-    """Print the paragraph for a paper, or report on stderr why there is none."""
+    """Print the paragraph for a paper, or report the reason why there is none."""
     if report.methods:
         print_line(report.methods)
         return

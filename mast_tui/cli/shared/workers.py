@@ -1,4 +1,4 @@
-"""The option ``--workers``: processes that read the traces for a command, and their progress."""
+"""The option ``--workers``: processes that read traces, and their progress."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 class WorkerPool(AbstractContextManager["WorkerPool"]):
-    """The workers of a command, if it has any, and their progress.
+    """The worker processes of a command, and their progress.
 
-    In a terminal the progress is a bar on stderr; else one line at the end gives the speed.
+    The progress is a bar in a terminal, else a line at the end.
 
     Attributes:
-        workers: The workers; None if this process does the work alone.
+        workers: The workers; None if this process works alone.
     """
 
     def __init__(
@@ -37,12 +37,12 @@ class WorkerPool(AbstractContextManager["WorkerPool"]):
         """Start the workers.
 
         Args:
-            requested: The value of ``--workers``; None if it was not given.
+            requested: The value of ``--workers``; None for no workers.
             quiet: Show no progress.
             clock: Returns the current time in seconds.
 
         Raises:
-            NoWorkers: There are no such workers.
+            NoWorkers: The requested workers are not available.
         """
         self.workers: Workers | None = None if requested is None else workers_of(requested)
         self._reports_progress = not quiet and self.workers is not None
@@ -74,17 +74,17 @@ class WorkerPool(AbstractContextManager["WorkerPool"]):
         self.workers.close()
 
     def reachable(self, paths: tuple[Path, ...]) -> tuple[Path, ...]:
-        """Return the paths in a form that works in the workers' folder."""
+        """Return the paths in a form that remote workers understand."""
         if self.workers is not None and self.workers.is_remote:
             return tuple(path.absolute() for path in paths)
         return paths
 
     def on_trace(self, count: int = 1, *, failed: bool = False) -> None:
-        """Add traces to the number that is done.
+        """Count completed traces.
 
         Args:
-            count: The number of traces to add.
-            failed: True if one of these traces could not be read or judged.
+            count: The number of completed traces.
+            failed: True if one of them failed.
         """
         self._trace_count += count
         self._failed_count += failed
@@ -93,7 +93,7 @@ class WorkerPool(AbstractContextManager["WorkerPool"]):
         """Update the bar.
 
         Args:
-            done: The number of files that are done.
+            done: The number of completed files.
             total: The number of all files.
         """
         if self._bar is not None:
@@ -105,30 +105,29 @@ class WorkerPool(AbstractContextManager["WorkerPool"]):
             )
 
     def set_counts(self, traces: int, failed: int) -> None:
-        """Set the number of traces that are done, and of those that failed.
+        """Set the numbers of completed and failed traces.
 
         Args:
-            traces: The number of all traces that are done.
-            failed: The number of traces that could not be read or judged.
+            traces: The number of completed traces.
+            failed: The number of failed traces.
         """
         self._trace_count = traces
         self._failed_count = failed
 
     def _pace_text(self, seconds: float) -> str:
-        """Return the number of traces, the speed, and the number of failed traces as text."""
         speed = f"{self._trace_count / seconds:,.0f} a second" if seconds > 0 else ""
         failed_text = f"{self._failed_count} failed" if self._failed_count else ""
         return ", ".join(filter(None, (counted(self._trace_count, "trace"), speed, failed_text)))
 
 
 def progress_bar(total: int, unit: str = "", *, show_elapsed: bool = False) -> Progress:
-    """Create a progress bar on stderr with the count, the time left and a text that can change.
+    """Create a progress bar on stderr.
 
-    The text is the field ``facts`` of the bar's only task.
+    It has one task, with a changeable text in the field ``facts``.
 
     Args:
         total: The number of items.
-        unit: The name of the items, after a space.
+        unit: The name of the items, with a space before it.
         show_elapsed: Also show the elapsed time.
     """
     from rich.console import Console

@@ -1,6 +1,6 @@
-"""``codebook``: how each mode was defined, what was agreed about it, and the cases decided so far.
+"""The format ``codebook``: the modes with their definitions, guidelines and decided cases.
 
-It is the appendix of a paper, as Markdown or as a part of a LaTeX document.
+It is Markdown or a part of a LaTeX document, for the appendix of a paper.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _HEADINGS: Final = ("section", "subsection", "subsubsection")
 
 @dataclass(frozen=True, slots=True)
 class _Heading:
-    """``level`` counts from 0."""
+    """A heading. ``level`` counts from 0."""
 
     level: int
     text: str
@@ -47,7 +47,7 @@ class _Heading:
 
 @dataclass(frozen=True, slots=True)
 class _List:
-    """Items under a title; without items it is not shown."""
+    """A list with a title. Without items it is left out."""
 
     title: str
     items: Sequence[str]
@@ -61,8 +61,8 @@ def codebook_text(taxonomy: Taxonomy, guidelines: Values, *, latex: bool) -> str
 
     Args:
         taxonomy: The taxonomy.
-        guidelines: The guidelines and cases by the mode's code, as in the gold document.
-        latex: True for sections of a LaTeX document, for ``\\input``.
+        guidelines: The guidelines and cases by the code of the mode.
+        latex: Write LaTeX sections for ``\\input`` instead of Markdown.
     """
     write = _as_latex if latex else _as_markdown
     parts = _codebook_parts(taxonomy, guidelines)
@@ -71,7 +71,6 @@ def codebook_text(taxonomy: Taxonomy, guidelines: Values, *, latex: bool) -> str
 
 
 def _as_markdown(part: _CodebookPart) -> str:
-    """Return a heading, list or paragraph as Markdown."""
     match part:
         case _Heading(level, text):
             return f"{'#' * (level + 1)} {plain(text)}"
@@ -82,13 +81,12 @@ def _as_markdown(part: _CodebookPart) -> str:
 
 
 def _as_latex(part: _CodebookPart) -> str:
-    """Return a heading, list or paragraph as LaTeX."""
     match part:
         case _Heading(level, text):
             return f"\\{_HEADINGS[level]}{{{_latex_text(text)}}}"
         case _List(title, items):
             lines = [f"\\paragraph{{{_latex_text(title)}}}", r"\begin{itemize}"]
-            # An item that begins with a bracket would be taken for the item's own label.
+            # Without ``{}``, LaTeX would read a bracket at the start of an item as its label.
             lines += [f"  \\item {{}}{_latex_text(item)}" for item in items]
             return "\n".join([*lines, r"\end{itemize}"])
         case _:
@@ -100,11 +98,10 @@ def _latex_text(text: str) -> str:
 
 
 def _codebook_parts(taxonomy: Taxonomy, guidelines: Values) -> Iterator[_CodebookPart]:
-    """Yield the headings, lists and texts of the codebook in order."""
     yield _Heading(0, f"Codebook of {taxonomy.name} ({taxonomy.ref})")
     for category in taxonomy.categories:
         modes = [mode for mode in taxonomy.modes if mode.category == category.id]
-        # A category with only subcategories has no modes to print under its own title.
+        # A category of subcategories alone has no heading.
         if modes or not any(child.under == category.id for child in taxonomy.categories):
             yield _Heading(1, taxonomy.title(category.id))
         for mode in modes:
@@ -112,7 +109,7 @@ def _codebook_parts(taxonomy: Taxonomy, guidelines: Values) -> Iterator[_Codeboo
 
 
 def _mode_parts(mode: Mode, taxonomy: Taxonomy, page: Values) -> Iterator[_CodebookPart]:
-    """Yield the definition of a mode, then the guidelines and decided cases in its ``page``."""
+    """Yield the definition of a mode, then the guidelines and decided cases of its page."""
     names = {other.slug: f"{other.code} {other.name}" for other in taxonomy.modes}
     yield _Heading(2, names[mode.slug])
     if mode.definition:
@@ -132,12 +129,11 @@ def _guideline_text(guideline: Values) -> str:
 
 
 def _case_texts(cases: Iterable[Values]) -> Iterator[str]:
-    """Yield a sentence for each decided case."""
     for case in cases:
         locations = [_location_text(target) for target in case["targets"]]
         location = f" at {', '.join(locations)}" if locations else ""
         reason = f". {case['reason']}" if case["reason"] else ""
-        author = f"({case['by']}, {case['at'][:10]})"  # the date only
+        author = f"({case['by']}, {case['at'][:10]})"  # the date without the time
         yield f"{case['trace']}: {case['value']}{location} {author}{reason}"
 
 

@@ -1,7 +1,7 @@
-"""The datasheet of a gold set: its annotators, their way of work, and the data of its figures.
+"""The datasheet of a gold set: its annotators, methods and figures.
 
-It is made from the gold document alone, so that both always agree. Facts that no event records
-(licence, contact, recruitment, pay) come from the file ``datasheet.toml``.
+It is made from the gold document. The file ``datasheet.toml`` adds facts that no event records,
+such as licence, contact and pay.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from mast_tui.toml_text import parse_toml
 from mast_tui.workspace.registers.taxonomies import revision_words
 
 DATASHEET_FILE: Final = "datasheet.toml"
-"""The name of the file in the folder of the workspace that is always read."""
+"""The default file name in the folder of the workspace."""
 
 _TEXTS: Final = (
     *("pretty_name", "version", "description", "licence", "contact", "funding", "citation"),
@@ -55,11 +55,10 @@ _TITLES_OF_PEOPLE: Final = (
 
 
 def read_datasheet(path: Path) -> dict[str, Any]:
-    """Return the values of a ``datasheet.toml``.
+    """Read the values of a ``datasheet.toml``.
 
     Raises:
-        ExchangeError: The file cannot be read, is not TOML in UTF-8, or has an unknown key or a
-            value of the wrong type.
+        ExchangeError: The file cannot be read, or has an unknown key or a value of a wrong type.
     """
     try:
         document = parse_toml(path.read_text(encoding="utf-8-sig"))
@@ -76,8 +75,8 @@ def read_datasheet(path: Path) -> dict[str, Any]:
 
 
 def _check_values(table: Mapping[str, object], location: str, allowed: tuple[str, ...]) -> None:
-    """Raise ``ExchangeError`` for a key that is not allowed, or a value of a wrong type."""
-    from rapidfuzz import fuzz, process  # loaded only when a datasheet is read
+    """Check the keys of a table and the types of its values."""
+    from rapidfuzz import fuzz, process  # loaded only for a datasheet
 
     for key in table:
         if key in allowed:
@@ -89,7 +88,7 @@ def _check_values(table: Mapping[str, object], location: str, allowed: tuple[str
         raise ExchangeError(f"{location}: unknown key {key!r}; {hint}")
     for name in allowed:
         value = table.get(name)
-        if value is None or name == "people":  # a table of its own, which is checked separately
+        if value is None or name == "people":  # this table is checked on its own
             continue
         if name not in _LISTS:
             if not isinstance(value, str):
@@ -101,7 +100,7 @@ def _check_values(table: Mapping[str, object], location: str, allowed: tuple[str
 
 
 def card_values(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of a datasheet that a card on the Hub has, under the Hub's names."""
+    """Return the values for a card of the Hub, under the Hub's names."""
     card = {
         "pretty_name": values.get("pretty_name"),
         "license": values.get("licence"),
@@ -113,14 +112,13 @@ def card_values(values: Mapping[str, Any]) -> dict[str, Any]:
 
 CITATION_FILE: Final = "CITATION.cff"
 CITATION_MARK: Final = "# Written by mast-tui "
-"""The first line of every citation file that was written."""
+"""The beginning of all written citation files."""
 
 
 def citation_file(document: Mapping[str, Any]) -> str | None:
-    """Return the text of a citation file (Citation File Format 1.2.0) for a gold document.
+    """Return the citation file of a gold document; None without authors.
 
-    Its values are written as JSON, which is valid YAML. Returns None if ``datasheet.toml`` names no
-    authors.
+    The form is Citation File Format 1.2.0. The values are JSON, which is valid YAML.
     """
     facts = document["datasheet"] or {}
     if not facts.get("authors"):
@@ -155,7 +153,7 @@ def citation_file(document: Mapping[str, Any]) -> str | None:
 
 
 def _cited_author(author: str) -> dict[str, str]:
-    """Return an author written as ``Family, Given`` as a person, any other author as an entity."""
+    """Return an author as a person if written as ``Family, Given``, else as an entity."""
     family, comma, given = author.partition(",")
     if not comma:
         return {"name": author.strip()}
@@ -163,7 +161,7 @@ def _cited_author(author: str) -> dict[str, str]:
 
 
 def about_lines(values: Mapping[str, Any] | None) -> list[str]:
-    """Return the section on the values of ``datasheet.toml`` as Markdown; empty without values."""
+    """Return the section on the values of ``datasheet.toml``; empty without values."""
     if not values:
         return []
     people = values.get("people", {})
@@ -180,12 +178,12 @@ def _plain_text(value: str | list[str]) -> str:
 Values = Mapping[str, Any]
 
 MARKS: Final = ("# Datasheet\n", "Written by mast-tui ")
-"""Texts near the beginning of every datasheet file."""
+"""Texts near the beginning of all written datasheets."""
 
 _VALUES: Final = ("present", "absent", "unsure", "unresolved", "open")
 
 _AGREEMENT: Final = ("modes", "spans")
-"""The sections of the report on agreement that are shown, with the table of the same name."""
+"""The ids of the sections on agreement to show, and of their tables."""
 
 
 def datasheet(
@@ -218,7 +216,7 @@ def _revision_lines(taxonomy: Values) -> list[str]:
 
 
 def _head_lines(document: Values) -> list[str]:
-    """Return the title and the lines on traces, taxonomy, systems and outcomes."""
+    """Return the title, and lines on traces, taxonomy, systems and outcomes."""
     taxonomy = document["taxonomy"]
     tool = document["tool"]
     traces = document["traces"]
@@ -246,7 +244,6 @@ def _head_lines(document: Values) -> list[str]:
 
 
 def _identity_lines(facts: Values) -> list[str]:
-    """Return lines with the version and the hashes that identify the data set."""
     version = facts["version"]
     return [
         *([f"- Version: {plain(version)}"] if version else []),
@@ -256,8 +253,8 @@ def _identity_lines(facts: Values) -> list[str]:
 
 
 def _annotator_lines(document: Values) -> list[str]:
-    """Return a table of the annotators with the conditions of their passes, labels and dates."""
-    # One entry for each annotator of each trace.
+    """Return a table of the annotators."""
+    # An entry is the work of an annotator on a trace.
     works = [work for trace in document["traces"] for work in trace["annotators"]]
     rows = []
     for name in sorted({work["name"] for work in works}):
@@ -298,7 +295,7 @@ def _annotator_lines(document: Values) -> list[str]:
 
 
 def _minute_lines(minutes: Values | None) -> list[str]:
-    """Return lines on the working time per trace; none if no working time is known."""
+    """Return lines on the working time per trace; empty if it is unknown."""
     if not minutes or not minutes["annotators"]:
         return []
     medians = ", ".join(
@@ -317,7 +314,7 @@ def _verdict_lines(document: Values) -> list[str]:
     """Return lines on the sources of verdicts, and a table of verdicts by mode."""
     verdicts = [verdict for trace in document["traces"] for verdict in trace["verdicts"].values()]
     if document["gold"]["settled_only"]:
-        # In settled gold, verdicts of one person have no value; the table shows them as such.
+        # Settled gold has no value for a verdict of one person alone.
         verdicts = [verdict for verdict in verdicts if verdict["source"] != "single"]
     deciders = _count_list(verdict["decided_by"] for verdict in verdicts if verdict["decided_by"])
     sources = _number_list(document["gold"]["sources"])
@@ -347,7 +344,6 @@ def _verdict_lines(document: Values) -> list[str]:
 
 
 def _mode_row(mode: Values, document: Values) -> list[str]:
-    """Return the row of a mode in the table of verdicts."""
     verdicts = [trace["verdicts"].get(mode["code"]) for trace in document["traces"]]
     values = Counter(_verdict_value(verdict) for verdict in verdicts if verdict is not None)
     shares = document["set"]["modes"][mode["code"]]
@@ -365,7 +361,7 @@ def _percent(share: float | None) -> str:
 
 
 def _verdict_value(verdict: Values) -> str:
-    """Return a verdict's value; without one, ``unresolved`` for a conflict, else ``open``."""
+    """Return the value of a verdict; without one, ``unresolved`` or ``open``."""
     if verdict["value"]:
         return str(verdict["value"])
     is_conflict = verdict["source"] == "unresolved" and any(verdict["sides"].values())
@@ -373,16 +369,16 @@ def _verdict_value(verdict: Values) -> str:
 
 
 def _single_verdict_lines(mix: GoldMixJson) -> list[str]:
-    """Return a line on verdicts of one person alone, if there are any or if they were left out.
+    """Return a line on verdicts of one annotator alone, if there are any.
 
-    ``mix`` counts the gold's verdicts by source.
+    ``mix`` has the number of verdicts by source.
     """
     if mix["settled_only"]:
         return ["- Verdicts of one annotator alone are left out (`--gold settled`)"]
     single_count = mix["sources"]["single"]
     if not single_count:
         return []
-    # Settled verdicts are those on which annotators agreed, or which an adjudicator decided.
+    # Settled verdicts were agreed on by annotators, or decided by an adjudicator.
     settled_count = sum(mix["sources"][source.value] for source in SETTLED)
     if not settled_count:
         return [f"- Every verdict comes from one person alone. Labels: {plain(gold_words(mix))}"]
@@ -394,7 +390,6 @@ def _single_verdict_lines(mix: GoldMixJson) -> list[str]:
 
 
 def _outsider_lines(mix: GoldMixJson) -> list[str]:
-    """Return a line on annotators who do not take part in the study, if there are any."""
     counts = ", ".join(
         f"{plain(name)} ({counted(n, 'trace')})" for name, n in mix["not_in_study"].items()
     )
@@ -436,7 +431,7 @@ def _protocol_lines(document: Values) -> list[str]:
 
 
 def _agreement_lines(agreement: Agreement) -> list[str]:
-    """Return the tables of the report on agreement with the figures by mode and on spans."""
+    """Return the tables of agreement on modes and spans."""
     if len(agreement.annotators) < 2:
         return [
             "## Agreement",
@@ -447,7 +442,7 @@ def _agreement_lines(agreement: Agreement) -> list[str]:
     sections = []
     for section in report.sections:
         if section.id in _AGREEMENT:
-            # The table has the same name as its section.
+            # A section and its table have the same id.
             tables = tuple(part for part in section.parts if part.id in _AGREEMENT)
             sections.append(replace(section, facts=(), parts=tables))
     warnings = tuple(note for note in report.notes if note.warning)
@@ -456,7 +451,6 @@ def _agreement_lines(agreement: Agreement) -> list[str]:
 
 
 def _judge_lines(judges: Mapping[str, JudgeReport]) -> list[str]:
-    """Return the lines with the figures of judges compared with this gold."""
     title = "Judges against this gold"
     if not judges:
         return [
@@ -469,7 +463,7 @@ def _judge_lines(judges: Mapping[str, JudgeReport]) -> list[str]:
 
 
 def _left_out_lines(document: Values) -> list[str]:
-    """Return lines on what the gold lacks, such as unfinished work and undecided conflicts."""
+    """Return lines on the work that is not a part of the gold."""
     left_out = document["left_out"]
     unresolved = [trace for trace in document["traces"] if trace["unresolved"]]
     without_content = sum(trace["content_hash"] is None for trace in document["traces"])
@@ -497,7 +491,6 @@ def _hidden_lines(sight: Values | None) -> Iterator[str]:
 
 
 def _guideline_lines(document: Values) -> list[str]:
-    """Return the section with the guidelines of each mode, with author and date."""
     lines = ["## Guidelines of the modes", ""]
     for code, page in document["guidelines"].items():
         for guideline in page["guidelines"]:

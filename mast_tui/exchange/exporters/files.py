@@ -1,4 +1,4 @@
-"""The files of each export format, as commands and the app write them."""
+"""The files of each export format."""
 
 from __future__ import annotations
 
@@ -85,17 +85,17 @@ def doccano_lines(
     records: Mapping[str, TraceRecord],
     texts: TextsOf,
 ) -> tuple[list[str], list[str]]:
-    """Return the lines of a Doccano file, and the ids of traces whose file is missing.
+    """Return the lines of a Doccano file, and the ids of traces without a file.
 
-    A line is the work of one annotator on one trace. Its field ``label`` holds a list ``[start,
-    end, name]`` for each label on spans, in code points of ``text``; ``cats`` holds the labels of
-    the whole trace. Doccano keeps the other fields, which are for mast-tui.
+    A line is the work of an annotator on a trace. Its ``label`` is a list of ``[start, end, name]``
+    in code points of ``text``. Its ``cats`` are the labels of the whole trace. Doccano keeps the
+    other fields, for a later import.
 
     Args:
         all_work: The work of annotators under the taxonomy.
         taxonomy: The taxonomy.
         records: The known facts of traces by id.
-        texts: Returns the spans of a trace with their texts by its id, None if its file is missing.
+        texts: Returns the spans of a trace with their texts by its id; None without a file.
     """
     lines: list[str] = []
     missing: list[str] = []
@@ -115,7 +115,6 @@ def doccano_lines(
 def _line_values(
     work: TraceWork, taxonomy: Taxonomy, spans: Sequence[TextSpan], record: TraceRecord
 ) -> Values:
-    """Return the line of one annotator's work on a trace, as values for JSON."""
     text, span_offsets = _whole_text(spans)
     ranges: set[tuple[int, int, str]] = set()
     merged_ranges: set[tuple[int, int, str]] = set()
@@ -147,7 +146,10 @@ def _line_values(
 
 
 def _whole_text(spans: Sequence[TextSpan]) -> tuple[str, list[tuple[int, int, int]]]:
-    """Return the trace as one text, and each span's offsets: start of heading, text and end."""
+    """Return the trace as one text, with the offsets of each span.
+
+    The offsets are the start of the heading, the start of the text and its end.
+    """
     pieces: list[str] = []
     span_offsets = []
     heading_start = 0
@@ -164,10 +166,10 @@ def _whole_text(spans: Sequence[TextSpan]) -> tuple[str, list[tuple[int, int, in
 def _character_range(
     target: Target, spans: Sequence[TextSpan], span_offsets: Sequence[tuple[int, int, int]]
 ) -> tuple[int, int] | None:
-    """Return the start and end of a target in the text of the whole trace.
+    """Return the start and end of a target in the text of the trace.
 
-    ``span_offsets`` holds the start of the heading, and the start and end of the text, of each
-    span. Returns None for the whole trace and for missing spans.
+    ``span_offsets`` are those of ``_whole_text``. The result is None for the whole trace and for
+    missing spans.
     """
     span_range = span_indices(target, spans)
     if span_range is None:
@@ -180,14 +182,14 @@ def _character_range(
         quote_start, quote_end = quoted
         return text_start + quote_start, text_start + quote_end
     if text_start == text_end:
-        # Doccano accepts no empty range, so the heading stands for a span without text.
-        heading_end = text_start - 1  # without the line break
+        # Doccano accepts no empty range, so the heading stands for an empty text.
+        heading_end = text_start - 1  # excludes the line feed
         return heading_start, heading_end
     return text_start, text_end
 
 
 def _mode_names(work: TraceWork, taxonomy: Taxonomy, value: VerdictValue) -> list[str]:
-    """Return the names of the modes that have a verdict of this value, and no label."""
+    """Return the names of the modes with this verdict and without a label."""
     verdicts = work.verdicts_without_label(taxonomy)
     return [
         label_name(taxonomy.mode(slug)) for slug, verdict in verdicts.items() if verdict is value
@@ -197,21 +199,19 @@ def _mode_names(work: TraceWork, taxonomy: Taxonomy, value: VerdictValue) -> lis
 _NAMES_SHOWN: Final = 10
 _NAMES_REST: Final = "; mast-tui export --json names all"
 _VERDICT_COUNTS: Final = {"rows", "records"}
-"""The names of the counts of formats that hold verdicts and no labels."""
+"""The names of counts in formats of verdicts without labels."""
 
 Read = TypeVar("Read")
 
 
 def written_lines(output: str, counts: Mapping[str, Any]) -> list[str]:
-    """Return lines that name the written files and count their contents.
-
-    The first line is about ``output``; each further line names a file that was written with it.
+    """Return lines on the written files and the number of their contents.
 
     Args:
         output: The file or folder.
-        counts: The counts of the export by name, and the list of further files as ``beside``.
+        counts: The counts of the export by name. ``beside`` is a list of further files.
     """
-    # A format of verdicts counts its rows or records; it has no labels to count.
+    # A format of verdicts has no labels to count.
     holds_verdicts = bool(counts.keys() & _VERDICT_COUNTS)
     contents = [
         counted(number, name.removesuffix("s").replace("_", " "), name.replace("_", " "))
@@ -223,12 +223,12 @@ def written_lines(output: str, counts: Mapping[str, Any]) -> list[str]:
 
 
 def left_out_lines(counts: Mapping[str, Any], file_format: str, *, sight: bool = True) -> list[str]:
-    """Return lines on the contents that an export lacks, the reason, and the remedy.
+    """Return lines on the contents that an export lacks, with reason and remedy.
 
     Args:
         counts: The counts of the export.
         file_format: The name of the export's format.
-        sight: True to mention traces that are hidden from the viewer.
+        sight: Mention traces that are hidden from the viewer.
     """
     lines = []
     hidden = counts.get("sight")
@@ -245,7 +245,7 @@ def left_out_lines(counts: Mapping[str, Any], file_format: str, *, sight: bool =
 
 
 def _lines_on_missing_ids(left_out: Mapping[str, Any], file_format: str) -> list[str]:
-    """Return a line on the traces, and one on the spans, whose id in the target tool is unknown."""
+    """Return lines on the traces and spans without an id in the target tool."""
     lines = []
     traces = left_out.get("traces", ())
     if traces:
@@ -264,15 +264,15 @@ def _lines_on_missing_ids(left_out: Mapping[str, Any], file_format: str) -> list
 
 
 def check_path(outputs: Outputs, output: Path, is_folder: bool) -> None:
-    """Check that an export may be written to its file or folder.
+    """Check that an export can be written to its file or folder.
 
     Args:
-        outputs: The collection of files to write.
+        outputs: The files to write.
         output: The file or folder.
         is_folder: True if the export is a folder.
 
     Raises:
-        OutputError: A file there must not be replaced, or nothing can be written there.
+        OutputError: An existing file must not be replaced, or the location is not writable.
         MastError: The parent folder is missing.
     """
     if not is_folder:
@@ -284,13 +284,15 @@ def check_path(outputs: Outputs, output: Path, is_folder: bool) -> None:
 
 
 def add_workspace(workspace: Workspace, outputs: Outputs, output: Path, say: Reporter) -> Counts:
-    """Add the file of a whole workspace (``jsonl``), including work that viewers may not see.
+    """Add the file of a whole workspace (``jsonl``).
+
+    It includes work that is hidden from viewers.
 
     Args:
         workspace: The workspace.
-        outputs: The collection of files to write.
+        outputs: The files to write.
         output: The file.
-        say: Receives a warning for each edited history and for each event that cannot be read.
+        say: Receives the warnings about edited histories and damaged events.
 
     Returns:
         The number of traces and lines.
@@ -308,18 +310,18 @@ def add_workspace(workspace: Workspace, outputs: Outputs, output: Path, say: Rep
 
 
 def add_gold(request: ExportRequest, outputs: Outputs) -> Counts:
-    """Add a gold document, and beside it its datasheet and citation file.
+    """Add a gold document with its datasheet and citation file.
 
     Args:
         request: The export.
-        outputs: The collection of files to write.
+        outputs: The files to write.
 
     Returns:
         The counts of the export.
     """
 
     def add_files(document: Mapping[str, Any], sheet: str) -> list[str]:
-        """Add the document and its companions, and return the paths of the companions."""
+        """Add the files, and return the paths of those beside the document."""
         paths = _add_companion(request, outputs, request.format.companion, sheet, *MARKS)
         citation = citation_file(document)
         if citation is not None:
@@ -331,11 +333,11 @@ def add_gold(request: ExportRequest, outputs: Outputs) -> Counts:
 
 
 def add_dataset(request: ExportRequest, outputs: Outputs) -> Counts:
-    """Add the folder of a gold data set for the Hugging Face Hub: its card, tables and citation.
+    """Add the folder of a gold data set for the Hugging Face Hub.
 
     Args:
         request: The export.
-        outputs: The collection of files to write.
+        outputs: The files to write.
 
     Returns:
         The counts of the export.
@@ -348,11 +350,10 @@ def add_dataset(request: ExportRequest, outputs: Outputs) -> Counts:
 def _add_gold_document(
     request: ExportRequest, add_files: Callable[[Mapping[str, Any], str], list[str]]
 ) -> Counts:
-    """Build the gold document and its datasheet, add them with ``add_files``, return the counts.
+    """Build the gold document and its datasheet, add them, and return the counts.
 
-    Records that the viewer has seen the work of others on the exported traces. ``add_files`` gets
-    the document and the text of the datasheet, and returns the paths of all files except the one
-    that the user has named.
+    ``add_files`` gets the document and the datasheet, and returns the paths of further files. The
+    viewer's history records the exported traces as seen.
 
     Raises:
         MastError: There is no gold, or the viewer may see none of it.
@@ -377,7 +378,7 @@ def _add_gold_document(
     request.stage("Counting agreement")
     agreement = _agreement_of_sides(request)
     request.stage("Comparing judges with the gold")
-    judges = _judge_reports(request, entries)  # which leaves out the hidden traces itself
+    judges = _judge_reports(request, entries)  # leaves out hidden traces itself
     request.stage("Putting the gold together")
     document = gold_document(
         request.workspace,
@@ -410,7 +411,7 @@ def _add_gold_document(
 def _visible_entries(
     request: ExportRequest, entries: Iterable[GoldWithSides], visible: Collection[str]
 ) -> list[GoldWithSides]:
-    """Return the gold of the visible traces, without hidden outcomes and with requested masks."""
+    """Return the gold of the visible traces, without hidden outcomes and with masked texts."""
     may_see_outcome = request.viewer.may_see_outcomes()
     visible_entries = [
         replace(entry, trace=without_hidden_outcome(entry.trace, may_see_outcome))
@@ -424,9 +425,8 @@ def _visible_entries(
 
 
 def _gold_counts(document: Mapping[str, Any]) -> Counts:
-    """Count the traces, labels and conflicts of a gold document."""
     traces = document["traces"]
-    # Several entries may belong to one conflict: a mode of a trace has at most one of each kind.
+    # A mode in a trace has at most one conflict of each kind, which can have several entries.
     conflicts = {
         (trace["trace_id"], conflict["slug"], conflict["kind"])
         for trace in traces
@@ -440,11 +440,9 @@ def _gold_counts(document: Mapping[str, Any]) -> Counts:
 
 
 def _no_gold_text(request: ExportRequest, hidden_count: int) -> str:
-    """Return the message that there is no gold to export, with the remedy.
+    """Return the message why there is no gold to export, with the remedy.
 
-    Args:
-        request: The export.
-        hidden_count: The number of traces whose gold is hidden from the viewer.
+    ``hidden_count`` is the number of traces with gold that the viewer may not see.
     """
     if hidden_count and request.viewer.name is not None:
         return f"no gold to export: {hidden_traces_text(request.viewer.name, hidden_count)}"
@@ -466,16 +464,16 @@ def _no_gold_text(request: ExportRequest, hidden_count: int) -> str:
 
 
 def _check_ordered(request: ExportRequest, entries: Sequence[GoldWithSides]) -> None:
-    """Raise ``UnorderedSpans`` if overlaps may be missed, unless the request allows that."""
+    """Check that the order of labelled spans is known, unless the request allows otherwise."""
     if not request.allow_unordered:
         may_see = request.viewer.may_see_others
         check_ordered(entry for entry in entries if may_see(entry.trace.trace_id))
 
 
 def _datasheet_values(request: ExportRequest) -> dict[str, Any] | None:
-    """Return the values of the datasheet file: the requested one, else that beside the workspace.
+    """Return the values of the datasheet: the requested file, or the one beside the workspace.
 
-    Returns None if no file is requested and the workspace has none.
+    Without a requested file, the result is None if the workspace has none.
     """
     if request.datasheet is not None:
         return read_datasheet(request.datasheet)
@@ -486,7 +484,7 @@ def _datasheet_values(request: ExportRequest) -> dict[str, Any] | None:
 
 
 def _agreement_of_sides(request: ExportRequest) -> Agreement:
-    """Return the agreement of the annotators of the gold on verdicts and on spans."""
+    """Return the agreement of the gold's annotators on verdicts and spans."""
     study = study_from_workspace(
         request.workspace,
         request.taxonomy,
@@ -510,10 +508,9 @@ def _agreement_of_sides(request: ExportRequest) -> Agreement:
 def _judge_reports(
     request: ExportRequest, entries: Sequence[GoldWithSides]
 ) -> dict[str, JudgeReport]:
-    """Return a report on each judge, by name, that compares it with the gold.
+    """Return the comparison of each judge with the gold, by name.
 
-    Judges from whose work the gold was made (its sides) have none. ``entries`` includes traces that
-    are hidden from the viewer: it is no secret that an annotator has labelled a hidden trace.
+    Judges that are a source of the gold are left out. ``entries`` must include hidden traces.
     """
     gold_annotators = {side.annotator for entry in entries for side in entry.sides}
     gold = {entry.trace.trace_id: entry.gold for entry in entries}
@@ -522,10 +519,7 @@ def _judge_reports(
     may_see = request.viewer.may_see_judges()
 
     def input_of(name: str) -> JudgeInput:
-        """Return the input of a judge's figures, without traces that are hidden from the viewer.
-
-        Unlabelled traces are left out too if the viewer may not see judges' verdicts on them.
-        """
+        """Return the verdicts of a judge on the traces that the viewer may see."""
         judge_input = judge_input_from_workspace(
             request.workspace,
             request.taxonomy,
@@ -544,10 +538,9 @@ def _judge_reports(
 def _add_companion(
     request: ExportRequest, outputs: Outputs, suffix: str, text: str, *marks: str
 ) -> list[str]:
-    """Add a second file beside the output file, and return a list with its path.
+    """Add a file beside the output, and return a list with its path.
 
-    An earlier file at this path is replaced only if it contains the texts ``marks``. If the output
-    is a pipe, the user is told that nothing is written beside it, and the list is empty.
+    An existing file is replaced only if it contains ``marks``. A pipe has no files beside it.
     """
     output = request.output
     path = request.format.companion_path(output, suffix)
@@ -561,10 +554,7 @@ def _add_companion(
 def _add_tables(
     request: ExportRequest, document: Mapping[str, Any], sheet: str, outputs: Outputs
 ) -> list[str]:
-    """Add the card, tables and citation of a data set to the outputs, and return their paths.
-
-    Tables that only an earlier data set in the folder has are removed.
-    """
+    """Add the files of a data set, and return their paths."""
     output = request.output
     outputs.add_folder(output / "data")
     card = output / CARD
@@ -574,17 +564,17 @@ def _add_tables(
         earlier_tables = tables_named_in(card.read_text("utf-8", "replace")) or ()
 
     def may_replace(name: str) -> Callable[[bytes], bool]:
-        """Return a check whether the file of a name may be replaced, given its content."""
+        """Return a check of the content of an existing file: may it be replaced?"""
         return _is_card if name == CARD else lambda _: name in earlier_tables
 
     files = dataset_files(document, sheet)
     citation = citation_file(document)
     if citation is not None:
         outputs.add(output / CITATION_FILE, citation, ours=marked(CITATION_MARK))
-    # The card is the last file: until it is replaced, the earlier card names the earlier tables.
+    # The card is the last file. Until it is replaced, the earlier card lists the earlier tables.
     for name, text in files.items():
         outputs.add(output / name, text, ours=may_replace(name))
-    # An earlier table may hold labels of an annotator who is not in this set: it is not published.
+    # An earlier table may have labels that must not be published with this set.
     for name in earlier_tables:
         if name not in files:
             outputs.remove(output / name)
@@ -597,13 +587,13 @@ def _is_card(head: bytes) -> bool:
 
 
 def add_codebook(request: ExportRequest, outputs: Outputs) -> Counts:
-    """Add the codebook: LaTeX if the file's suffix is ``.tex``, otherwise Markdown.
+    """Add the codebook: LaTeX for the suffix ``.tex``, else Markdown.
 
-    Records that the viewer has seen the decided cases in it.
+    The viewer's history records its decided cases as seen.
 
     Args:
         request: The export.
-        outputs: The collection of files to write.
+        outputs: The files to write.
 
     Returns:
         The counts of the export.
@@ -633,9 +623,9 @@ def add_codebook(request: ExportRequest, outputs: Outputs) -> Counts:
 
 @dataclass(frozen=True, slots=True)
 class LabelsToWrite:
-    """The labels and verdicts that a viewer may see, with the data that their formats need.
+    """The labels and verdicts to export, with the data that their formats need.
 
-    ``records`` are the known facts of traces by id, ``kinds`` the kinds of annotators by name.
+    ``records`` are the facts of traces by id. ``kinds`` are the kinds of annotators by name.
     """
 
     request: ExportRequest
@@ -645,7 +635,7 @@ class LabelsToWrite:
     kinds: Mapping[str, AnnotatorKind]
 
     def with_progress(self, read: Callable[[str], Read]) -> Callable[[str], Read]:
-        """Return a function that reads a trace by its id with ``read`` and reports the progress."""
+        """Return a function that reads a trace by its id and reports the progress."""
         total = len({work.trace_id for work in self.work})
         requested: set[str] = set()
 
@@ -658,20 +648,23 @@ class LabelsToWrite:
 
 
 LabelText = tuple[str, Counts]
-"""The text of a file of labels, and the counts that its format adds."""
+"""The text of an export, and the counts of its format."""
 
 
 def labels_writer(
     text_of: Callable[[LabelsToWrite], LabelText],
 ) -> Callable[[ExportRequest, Outputs], Counts]:
-    """Return the exporter of a format of labels or verdicts whose text ``text_of`` makes."""
+    """Return the exporter of a format.
+
+    ``text_of`` makes the text from the labels.
+    """
     return partial(_add_labels, text_of)
 
 
 def _add_labels(
     text_of: Callable[[LabelsToWrite], LabelText], request: ExportRequest, outputs: Outputs
 ) -> Counts:
-    """Add the file whose text ``text_of`` makes from labels or verdicts, and return the counts."""
+    """Add the file with the text of ``text_of``, and return the counts."""
     request.stage("Reading the labels")
     all_work = _requested_work(request)
     exported_work = reveal_work(request.viewer, all_work)
@@ -706,7 +699,7 @@ def _add_labels(
 
 
 def _requested_work(request: ExportRequest) -> Sequence[TraceWork]:
-    """Return the work whose labels the request selects; the gold if it selects none."""
+    """Return the work that the request selects."""
     labels = request.labels or GOLD
     if labels != GOLD:
         return selected_work(
@@ -717,19 +710,19 @@ def _requested_work(request: ExportRequest) -> Sequence[TraceWork]:
             finished_only=request.format.first_passes,
         )
     entries = gold_entries(request.workspace, request.taxonomy, majority=request.majority)
-    # Verdicts need no order, since they are not on spans.
+    # Verdicts are not on spans, so no order is needed.
     if request.format.content is not FormatContent.VERDICTS:
         _check_ordered(request, entries)
     return gold_work(entries, request.taxonomy)
 
 
 def csv_long_text(labels: LabelsToWrite) -> LabelText:
-    """Return the rows of ``csv-long``."""
+    """Return the table ``csv-long``."""
     return write_csv_long(labels.work, labels.request.taxonomy), {}
 
 
 def csv_wide_text(labels: LabelsToWrite) -> LabelText:
-    """Return the rows of ``csv-wide``."""
+    """Return the table ``csv-wide``."""
     text = write_csv_wide(labels.work, labels.records, labels.request.taxonomy)
     return text, {"labels": 0, "rows": len(labels.work)}
 
@@ -741,10 +734,7 @@ def mast_data_text(labels: LabelsToWrite) -> LabelText:
 
 
 def label_studio_text(labels: LabelsToWrite) -> LabelText:
-    """Return the text of the Label Studio tasks, with the counts of the export.
-
-    Adds the labelling configuration to the outputs, as a file beside them.
-    """
+    """Return the Label Studio tasks, and add the labelling configuration as a file."""
     request = labels.request
     texts = labels.with_progress(texts_from_files(request.workspace, request.masks))
     tasks = label_studio_tasks(labels.work, request.taxonomy, labels.records, labels.kinds, texts)
@@ -766,10 +756,10 @@ def doccano_text(labels: LabelsToWrite) -> LabelText:
 
 
 def tool_scores_text(labels: LabelsToWrite) -> LabelText:
-    """Return the labels as scores for a tool, such as Langfuse, and the counts of the export."""
+    """Return the labels as scores for a tool such as Langfuse."""
     request = labels.request
     tool = request.format.name
-    # The scores name traces and spans by the ids that the tool itself gave them.
+    # Scores refer to traces and spans by the ids of the tool.
     native_ids_of = labels.with_progress(native_from_files(request.workspace))
     scores, left_out = scores_of(
         labels.work, request.taxonomy, native_ids_of, labels.kinds, TOOLS[tool]
@@ -784,10 +774,10 @@ def tool_scores_text(labels: LabelsToWrite) -> LabelText:
 
 
 def reveal_work(viewer: Viewer, all_work: Sequence[TraceWork]) -> list[TraceWork]:
-    """Return the work that the viewer may see, and record that they saw work of other annotators.
+    """Return the work that the viewer may see, and record the work of others as seen.
 
     Args:
-        viewer: The user who exports.
+        viewer: The user of the export.
         all_work: The work of annotators and judges.
     """
     others_work = [
@@ -798,7 +788,7 @@ def reveal_work(viewer: Viewer, all_work: Sequence[TraceWork]) -> list[TraceWork
         and viewer.may_see_others(work.trace_id)
     ]
     viewer.reveal(work.trace_id for work in others_work)
-    # Asked after the record, since who has seen labels of others may see suggestions too.
+    # This check follows the record, since the record can make suggestions visible.
     may_see_judges = viewer.may_see_judges()
 
     def is_visible(work: TraceWork) -> bool:
@@ -814,11 +804,11 @@ def reveal_work(viewer: Viewer, all_work: Sequence[TraceWork]) -> list[TraceWork
 def without_hidden_outcome(
     record: TraceRecord, may_see_outcome: Callable[[str], bool]
 ) -> TraceRecord:
-    """Return the facts of a trace, without the outcome if a blind annotator must not see it.
+    """Return the record of a trace, without its outcome if that is hidden.
 
     Args:
         record: The facts of the trace.
-        may_see_outcome: Returns True if the outcome of the trace with an id may be seen.
+        may_see_outcome: Checks whether the outcome of a trace may be seen, by its id.
     """
     if may_see_outcome(record.trace_id):
         return record

@@ -1,4 +1,4 @@
-"""``gold``: one JSON document with the adjudicated labels of every trace, and whence they come."""
+"""The format ``gold``: one JSON document with the gold of every trace and its sources."""
 
 from __future__ import annotations
 
@@ -34,22 +34,21 @@ from mast_tui.workspace.records import TraceRecord
 
 FORMAT: Final = "mast-tui-gold"
 VERSION: Final = 2
-"""Version 1 held no protocol, no guidelines and nothing of what was left out."""
+"""Version 1 had no protocol, no guidelines and no list of left-out work."""
 
 Values = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class GoldWithSides:
-    """The gold of one trace, and the work of its sides.
+    """The gold of one trace, and the annotators' work from which it was made (its sides).
 
     Attributes:
         passes: The finished passes of the sides by name.
-        order: Returns a span's index by its key, None if it is not known.
+        order: Returns the index of a span by its key; None if it is unknown.
         minutes: The known working times of the sides by name.
-        decisions: The adjudicators' decisions in force.
-        unordered: The number of labels that may overlap others, since the index of a span is not
-            known.
+        decisions: The valid decisions of adjudicators.
+        unordered: The number of labels with an unknown span index. They may overlap other labels.
     """
 
     trace: TraceRecord
@@ -63,11 +62,11 @@ class GoldWithSides:
 
 
 class GoldRules(NamedTuple):
-    """The verdicts and labels that count as gold.
+    """The choice of verdicts and labels that count as gold.
 
     Attributes:
-        majority: True if a majority settles verdicts.
-        settled_only: True if one person's word is left out.
+        majority: Settle verdicts by majority.
+        settled_only: Leave out verdicts of one person alone.
     """
 
     majority: bool = False
@@ -87,19 +86,19 @@ def gold_document(
     rules: GoldRules = ALL_GOLD,
     traces: Container[str] | None = None,
 ) -> Values:
-    """Return the gold document, with traces in the order of their ids.
+    """Return the gold document, with traces sorted by id.
 
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy of the gold.
-        agreement: The report of ``agree --json`` on the annotators, which is copied.
+        agreement: The report of ``agree --json`` on the annotators.
         entries: The gold of the traces.
-        judges: The reports on judges against this gold, by name, which are copied.
-        rules: The rules by which the entries were made.
-        traces: The ids of the traces that the viewer may see, None for all.
+        judges: The reports on judges against this gold, by name.
+        rules: The rules of the entries.
+        traces: The ids of the traces that the viewer may see; None for all.
     """
     ref = taxonomy.ref
-    # The annotators from whose work the gold was made; a judge can be one of them.
+    # A judge can be one of the gold's annotators.
     gold_annotators = {side.annotator for entry in entries for side in entry.sides}
     passes = [
         trace_pass
@@ -149,11 +148,11 @@ def gold_document(
 
 
 _Work = tuple[str, str]
-"""Annotator and trace id."""
+"""An annotator's name and a trace id."""
 
 
 def _readings(passes: Iterable[Pass]) -> set[_Work]:
-    """Return the annotators and traces of passes, except adjudications and retests."""
+    """Return the annotators and traces of passes that are no adjudications or retests."""
     return {
         (trace_pass.annotator, trace_pass.trace_id)
         for trace_pass in passes
@@ -162,7 +161,7 @@ def _readings(passes: Iterable[Pass]) -> set[_Work]:
 
 
 def _left_out_values(passes: Sequence[Pass], gold_annotators: Container[str]) -> Values:
-    """Return the work that is not in the gold: unfinished traces, retests, and other judges."""
+    """Return the work outside the gold: unfinished traces, retests and other judges."""
     started = _readings(passes)
     finished = _readings(trace_pass for trace_pass in passes if trace_pass.finished)
     retests = (
@@ -183,8 +182,8 @@ def _left_out_values(passes: Sequence[Pass], gold_annotators: Container[str]) ->
 def content_hash(document: Mapping[str, Any]) -> str:
     """Return the SHA-256 of the field ``traces`` of a gold document.
 
-    The field is hashed as JSON with sorted keys, without white space, in UTF-8, so that a reader
-    can check the document without this package.
+    The field is hashed as UTF-8 JSON with sorted keys and without white space. So a reader can
+    check it without this package.
     """
     traces = document["traces"]
     text = json.dumps(traces, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
@@ -192,15 +191,15 @@ def content_hash(document: Mapping[str, Any]) -> str:
 
 
 def events_hash(workspace: Workspace, taxonomy: str) -> str:
-    """Return the SHA-256 of the event log under a taxonomy.
+    """Return the SHA-256 of the events under a taxonomy.
 
-    The hashed text has one line per event with its id and its chain: a hash over the event and all
-    earlier events of its annotator. Events that only record a look at hidden labels are left out,
-    because an export adds such events.
+    The hashed text has a line for each event: its id and its ``chain``, a hash over the annotator's
+    events up to it. Events about looking at hidden labels are left out, because an export adds
+    them.
 
     Args:
         workspace: The workspace.
-        taxonomy: The reference of the taxonomy, ``id@version``.
+        taxonomy: The reference ``id@version`` of the taxonomy.
     """
     digest = hashlib.sha256()
     for event in workspace.events(taxonomy=taxonomy):
@@ -212,15 +211,12 @@ def events_hash(workspace: Workspace, taxonomy: str) -> str:
 def with_set_facts(
     document: Mapping[str, Any], datasheet_values: Mapping[str, Any] | None, events_hash: str
 ) -> Values:
-    """Return a gold document with the other facts that identify the set, in the field ``set``.
-
-    These are its version, hashes and decisions on verdicts, and for each mode the shares of
-    verdicts that were adjudicated or are unresolved.
+    """Return a gold document with the facts that identify the set: version, hashes and shares.
 
     Args:
-        document: The gold document with its final names and texts.
-        datasheet_values: The contents of ``datasheet.toml``; None without one.
-        events_hash: The hash of the event log.
+        document: The gold document, with pseudonyms and masks applied.
+        datasheet_values: The values of ``datasheet.toml``; None without one.
+        events_hash: The hash of the events.
     """
     verdicts = [
         (trace, code, verdict)
@@ -253,7 +249,7 @@ def with_set_facts(
 
 
 def _resolution_shares(verdicts: Sequence[Values]) -> Values:
-    """Return the number of verdicts, and the shares that are adjudicated and unresolved."""
+    """Return the number of verdicts, and the shares of adjudicated and unresolved ones."""
     sources = Counter(verdict["source"] for verdict in verdicts)
     count = len(verdicts)
     return {
@@ -268,7 +264,6 @@ def _counts_by_name(names: Iterable[str]) -> dict[str, int]:
 
 
 def _mode_values(mode: Mode, taxonomy: Taxonomy) -> Values:
-    """Return the JSON values of a mode, with the texts that annotators saw."""
     return {
         "code": mode.code,
         "slug": mode.slug,
@@ -286,16 +281,16 @@ def _gold_sources(
     settled_only: bool,
     finished_by_outsiders: Mapping[str, int],
 ) -> GoldMixJson:
-    """Return how many verdicts of the gold come from each source, such as one annotator alone.
+    """Return the number of gold verdicts from each source.
 
-    ``finished_by_outsiders`` counts the finished traces of annotators outside the study.
+    ``finished_by_outsiders`` is the number of finished traces by annotators outside the study.
     """
     sources_by_trace: dict[str, list[Resolution]] = {}
     names_with_verdicts: set[str] = set()
     for entry in entries:
         sources = sources_by_trace[entry.trace.trace_id] = []
         for verdict in entry.gold.verdicts:
-            source = source_if_counted(verdict)  # None: open, or left out
+            source = source_if_counted(verdict)  # None for an open or excluded verdict
             if source is not None:
                 sources.append(source)
                 names_with_verdicts.update(
@@ -311,12 +306,12 @@ def _gold_sources(
 
 
 def _trace_values(entry: GoldWithSides, taxonomy: Taxonomy) -> Values:
-    """Return the JSON values of a trace: its facts, its gold and the work of each annotator."""
+    """Return the JSON values of a trace: its facts, its gold and the annotators' work."""
     record = entry.trace
     gold = entry.gold
     identity = record.identity
     codes = {mode.slug: mode.code for mode in taxonomy.modes}
-    label_codes = {mode.slug: mode.code for mode in taxonomy.all_modes}  # also the open mode
+    label_codes = {mode.slug: mode.code for mode in taxonomy.all_modes}  # includes the open mode
     return {
         "trace_id": record.trace_id,
         "content_hash": None if identity is None else identity.content_hash,
@@ -338,7 +333,6 @@ def _trace_values(entry: GoldWithSides, taxonomy: Taxonomy) -> Values:
 
 
 def _verdict_values(verdict: GoldVerdict) -> Values:
-    """Return the JSON values of a verdict of the gold, with the verdict of each annotator."""
     return {
         "slug": verdict.mode,
         "value": verdict.value,
@@ -353,9 +347,9 @@ def _verdict_values(verdict: GoldVerdict) -> Values:
 
 
 def _gold_label_values(label: GoldLabel, codes: Mapping[str, str], order: Order) -> Values:
-    """Return the JSON values of a gold label, with the ids of the labels from which it follows.
+    """Return the JSON values of a gold label.
 
-    ``codes`` holds the modes' codes by slug; ``order`` returns the index of a span by its key.
+    ``codes`` are the codes of modes by slug.
     """
     return {
         "mode": codes[label.mode],
@@ -377,9 +371,9 @@ def _gold_label_values(label: GoldLabel, codes: Mapping[str, str], order: Order)
 
 
 def _conflict_values(conflict: Conflict, codes: Mapping[str, str], order: Order) -> Values:
-    """Return the JSON values of an unresolved conflict, with the answer of each annotator.
+    """Return the JSON values of an unresolved conflict.
 
-    ``codes`` holds the modes' codes by slug; ``order`` returns the index of a span by its key.
+    ``codes`` are the codes of modes by slug.
     """
     return {
         "id": conflict.id,
@@ -400,10 +394,10 @@ def _conflict_values(conflict: Conflict, codes: Mapping[str, str], order: Order)
 def _side_values(
     side: TraceWork, entry: GoldWithSides, codes: Mapping[str, str], label_codes: Mapping[str, str]
 ) -> Values:
-    """Return the JSON values of one annotator's work in the finished pass.
+    """Return the JSON values of an annotator's work.
 
-    ``codes`` holds the codes of the modes with verdicts, by slug. ``label_codes`` also holds the
-    code of the open mode: its labels, the open codes, are included, but it has no verdict.
+    ``codes`` are the codes of modes by slug. ``label_codes`` has also the open mode, which has
+    labels (open codes) but no verdict.
     """
     finished_pass = entry.passes.get(side.annotator)
     values = {mode: side.verdict(mode) for mode in codes}
@@ -433,7 +427,7 @@ def _side_values(
 def _label_values(label: Label, codes: Mapping[str, str], order: Order) -> Values:
     """Return the JSON values of an annotator's label.
 
-    ``codes`` holds the modes' codes by slug; ``order`` returns the index of a span by its key.
+    ``codes`` are the codes of modes by slug.
     """
     return {
         "id": label.id,
@@ -450,11 +444,11 @@ def _label_values(label: Label, codes: Mapping[str, str], order: Order) -> Value
 
 
 def target_values(target: Target, order: Order) -> Values:
-    """Return the JSON values of a target, with the indices of its first and last span from 0.
+    """Return the JSON values of a target, with span indices from 0.
 
     Args:
         target: The target.
-        order: Returns the index of a span by its key, None if it is not known.
+        order: Returns the index of a span by its key; None if it is unknown.
     """
     first = target.first
     last = target.last

@@ -1,8 +1,8 @@
-"""``huggingface``: a folder that ``datasets.load_dataset`` loads as it stands.
+"""The format ``huggingface``: a folder for ``datasets.load_dataset``.
 
-It holds what the gold document holds, as tables: JSON lines under ``data/`` and a README whose
-heading names each table, its file and its columns, so that columns without a value keep their
-type. Below the heading stands the datasheet.
+It has the contents of the gold document as tables: JSON lines under ``data/``. The heading of its
+``README.md`` lists the files and columns, so that empty columns keep their type. The datasheet
+follows.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Values = Mapping[str, Any]
 Columns = tuple[tuple[str, str], ...]
 
 CARD: Final = "README.md"
-"""The file that names the tables."""
+"""The file with the list of tables."""
 
 _LIST: Final = "list of "
 _PAIR: Final = "pair of annotator and "
@@ -104,7 +104,7 @@ _SIZES: Final = (
     (100_000, "10K<n<100K"),
     (1_000_000, "100K<n<1M"),
 )
-"""The Hub's names for sizes of data sets, each with the number of rows that it stays below."""
+"""The upper limits of rows (exclusive) with the Hub's names for sizes."""
 _GUIDELINES: Final[Columns] = (
     *_MODE,
     ("name", "string"),
@@ -116,7 +116,7 @@ _GUIDELINES: Final[Columns] = (
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """One table of the set; ``holds`` describes its contents."""
+    """A table of the set. ``holds`` describes its contents."""
 
     name: str
     holds: str
@@ -125,13 +125,13 @@ class _Table:
 
     @classmethod
     def of(cls, name: str, holds: str, columns: Columns, rows: Iterable[Values]) -> _Table:
-        """Return a table with a value for each column of each row, None where a row lacks it.
+        """Return a table with the values of its columns, None for missing values.
 
         Args:
             name: The name of the table.
             holds: The description of its contents.
             columns: The columns.
-            rows: The values of each row by column; values without a column are left out.
+            rows: The values of the rows by column. Other values are ignored.
         """
         column_values = [
             {
@@ -148,9 +148,9 @@ class _Table:
 
 
 def dataset_files(document: Values, datasheet: str) -> dict[str, str]:
-    """Return the texts of a data set's files, by their path in its folder.
+    """Return the texts of the set's files by their relative path.
 
-    A table without rows is left out, since it would not load.
+    Empty tables are left out, since they cannot be loaded.
 
     Args:
         document: The gold document.
@@ -162,10 +162,7 @@ def dataset_files(document: Values, datasheet: str) -> dict[str, str]:
 
 
 def tables_named_in(card: str) -> tuple[str, ...] | None:
-    """Return the table files that a card, the ``README.md`` of a data set, names in its heading.
-
-    Returns None if mast-tui did not write the card.
-    """
+    """Return the table files in the heading of a card (``README.md``); None if it is not ours."""
     if "Written by mast-tui" not in card:
         return None
     heading = card.partition("\n---\n")[0]
@@ -177,7 +174,7 @@ def _json_line(row: Mapping[str, Any]) -> str:
 
 
 def _tables_of_document(document: Values) -> Iterator[_Table]:
-    """Yield the tables of a gold document, some of which may have no rows."""
+    """Yield the tables of a gold document, including empty ones."""
     ref = {"taxonomy": document["taxonomy"]["ref"]}
     traces = document["traces"]
     sides = [
@@ -233,8 +230,8 @@ def _tables_of_document(document: Values) -> Iterator[_Table]:
         (
             mode | ref | {"mode": mode["code"]}
             for mode in document["taxonomy"]["modes"]
-            # Tables without rows are left out, and the rows of the first other table count as the
-            # gold. Without traces, the tables above have no rows, so this one must have none.
+            # The first table of a set counts as its gold. Without traces this table would be the
+            # first, so it must be empty too.
             if traces
         ),
     )
@@ -255,7 +252,7 @@ def _side_verdicts(verdict: Values) -> list[dict[str, str]]:
 
 
 def _utc_time(text: object) -> str | None:
-    """Return a time as ISO 8601 in UTC with microseconds, None if the text is no time."""
+    """Return a time as ISO 8601 in UTC with microseconds; None if the text is no time."""
     try:
         time = datetime.fromisoformat(str(text))
     except ValueError:
@@ -265,11 +262,11 @@ def _utc_time(text: object) -> str | None:
 
 
 def _table_names(names: Iterable[str]) -> list[str]:
-    """Return a table name for each annotator, all different, of letters, digits and ``_``."""
+    """Return a unique table name of letters, digits and ``_`` for each annotator."""
     table_names: list[str] = []
     for name in names:
         table_name = "annotator_" + (re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_") or "x")
-        # File systems may ignore the case of names.
+        # File systems may ignore case.
         while table_name.casefold() in (used_name.casefold() for used_name in table_names):
             table_name += "_"
         table_names.append(table_name)
@@ -277,7 +274,7 @@ def _table_names(names: Iterable[str]) -> list[str]:
 
 
 def _card_text(document: Values, tables: list[_Table], datasheet: str) -> str:
-    """Return the text of the card: a YAML heading, the list of tables, and the datasheet.
+    """Return the card: a YAML heading, the list of tables and the datasheet.
 
     The values of the heading are JSON, which is valid YAML.
     """
@@ -321,14 +318,14 @@ def _card_text(document: Values, tables: list[_Table], datasheet: str) -> str:
         "Quote offsets count code points of the span's text; span indices count from 0. The "
         "traces are not included; `content_hash` identifies them.",
         "",
-        # One heading of the first level is enough for a card.
+        # A card has one heading of the first level.
         datasheet.replace("# Datasheet", "## Datasheet", 1),
     ]
     return "\n".join(lines)
 
 
 def _feature(name: str, kind: str) -> dict[str, Any]:
-    """Return the feature of the data set card that describes a column."""
+    """Return the description of a column in the card."""
     if kind.startswith(_PAIR):
         fields = ("annotator", kind.removeprefix(_PAIR))
         return {"name": name, "list": [{"name": field, "dtype": "string"} for field in fields]}

@@ -1,27 +1,24 @@
-"""Labels as scores of traces and spans, for the tools in which the traces were recorded.
+"""Labels as scores of traces and spans, for the tools that recorded the traces.
 
-A verdict on a mode is a score of the trace, a place where the mode shows one of its span. Nothing
-is sent from here: ``langfuse``, ``phoenix``, ``langsmith`` and ``inspect-scores`` write what the
-API of each takes. The ids of traces and spans are those that the tool gave them.
+A verdict is a score of the trace, and a label is a score of its first span. The formats are request
+bodies for the APIs of the tools. Nothing is sent. Traces and spans have the ids of the tool.
 
-``langfuse``: JSON lines, each the body of ``POST /api/public/scores``. The fields are those of
-``CreateScoreRequest`` in Langfuse's public API, as its Python client 4.14.3 has them: ``id`` (a
-score with the id of an earlier one takes its place), ``traceId``, ``observationId``, ``name``,
-``value``, ``dataType``, ``comment``, ``metadata``.
+``langfuse``: JSON lines for ``POST /api/public/scores``. The fields are those of
+``CreateScoreRequest`` in the public API (Python client 4.14.3). A score replaces an earlier one
+with the same ``id``.
 
-``langsmith``: JSON lines, each the body of LangSmith's ``POST /api/v1/feedback``. The fields are
-those of ``FeedbackCreate`` in the Python SDK 0.11.1, which calls ``source_info`` what the API has
-as ``feedback_source.metadata``. LangSmith knows feedback again by its ``id``.
+``langsmith``: JSON lines for ``POST /api/v1/feedback``. The fields are those of ``FeedbackCreate``
+in the Python SDK 0.11.1, but ``source_info`` is ``feedback_source.metadata`` in the API. Feedback
+replaces earlier feedback with the same ``id``.
 
-``phoenix``: the bodies of Phoenix's ``POST /v1/span_annotations`` and ``/v1/trace_annotations``.
-The fields are those of ``SpanAnnotationData`` and ``TraceAnnotationData`` in the REST API of
-arize-phoenix 20.3. ``identifier`` makes an annotation known again: one with the name, span and
-identifier of an earlier one takes its place.
+``phoenix``: the bodies of ``POST /v1/span_annotations`` and ``/v1/trace_annotations``. The fields
+are those of ``SpanAnnotationData`` and ``TraceAnnotationData`` in arize-phoenix 20.3. An annotation
+replaces an earlier one with the same name, span and ``identifier``.
 
-``inspect-scores``: JSON lines, each an edit for ``inspect_ai.log.edit_score``. The fields are its
-arguments and those of ``ScoreEdit`` and ``ProvenanceData`` in inspect_ai 0.3.260. A score is of a
-sample: it says whether a mode shows there, and its metadata where. Values are numbers, as Inspect's
-metrics take what they cannot read as 0; so ``unsure`` is not written.
+``inspect-scores``: JSON lines for ``inspect_ai.log.edit_score``. The fields are its arguments, and
+those of ``ScoreEdit`` and ``ProvenanceData`` in inspect_ai 0.3.260. A score is of a sample; its
+metadata has the labels. Values are numbers, since Inspect's metrics read other values as 0. So
+``unsure`` is not written.
 """
 
 from __future__ import annotations
@@ -55,14 +52,14 @@ _READERS_OF_OTEL: Final = ("otel", "trail")
 _TRACE_ID: Final = re.compile(r"[0-9a-f]{32}")
 _SPAN_ID: Final = re.compile(r"[0-9a-f]{16}")
 _KEY: Final = re.compile(r"([0-9a-f]{16})(?:[/~].*)?", re.DOTALL)
-"""A key that begins with the id of its span; those of calls begin with the call's."""
+"""A key that begins with the OpenTelemetry id of its span."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A sample as an Inspect log names it: by its id, a text or a number, and its epoch.
+    """A sample of an Inspect log.
 
-    ``uuid`` is None in logs that have none.
+    ``id`` and ``epoch`` identify it in the log. Old logs have no ``uuid``.
     """
 
     log: Path
@@ -73,13 +70,13 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class NativeTrace:
-    """A trace under the ids of the tool that has recorded it.
+    """A trace with the ids of the tool that recorded it.
 
     Attributes:
-        span: Returns the tool's id of a span by its key, None if there is none. For Inspect, which
-            scores whole samples, it returns the key.
-        projects: The known projects of LangSmith's runs by the runs' ids.
-        sample: The sample of Inspect, None for other tools.
+        span: Returns the tool's id of a span by its key; None if there is none. For Inspect the
+            result is the key.
+        projects: The projects of LangSmith by the id of the run.
+        sample: The sample of Inspect; None for other tools.
     """
 
     tool: Tool
@@ -90,14 +87,13 @@ class NativeTrace:
 
 
 NativeOf = Callable[[str], NativeTrace | None]
-"""Returns a trace by its id in the workspace, None if no tool's id of it is known."""
+"""Returns a trace by its id in the workspace; None if the tool's id is unknown."""
 
 
 def native_from_files(workspace: Workspace) -> NativeOf:
-    """Return a function that finds the ids of a trace in the tool that has recorded it.
+    """Return a function that finds the tool's ids of a trace.
 
-    The workspace holds the trace ids of OpenTelemetry. For other tools the file of the trace is
-    read, since only the file shows which tool has written it.
+    The workspace has the trace ids of OpenTelemetry. For other tools the file of the trace is read.
     """
     return _NativeTraceFinder(workspace).trace
 
@@ -106,8 +102,8 @@ def native_from_files(workspace: Workspace) -> NativeOf:
 class _NativeIds:
     """The ids in one file.
 
-    ``ids`` are those of spans by place, ``projects`` those of projects by the ids of runs.
-    ``samples`` are by the index of their record.
+    ``ids`` are ids of spans by place, ``projects`` are ids of projects by run id, and ``samples``
+    are by record index.
     """
 
     tool: str
@@ -116,7 +112,7 @@ class _NativeIds:
     samples: Mapping[int, Sample] = field(default_factory=dict)
 
     def id_of(self, trace: Trace, key: str) -> str | None:
-        """Return the id of a trace's span, None if the file has none.
+        """Return the id of a span; None if the file has none.
 
         Args:
             trace: The trace.
@@ -127,7 +123,10 @@ class _NativeIds:
 
 
 class _NativeTraceFinder:
-    """Finds native traces; the ids of the last file are kept, as a file may hold many traces."""
+    """A finder of native traces.
+
+    It keeps the ids of the last file, since a file may have many traces.
+    """
 
     def __init__(self, workspace: Workspace) -> None:
         self._records = {record.trace_id: record for record in workspace.traces()}
@@ -135,11 +134,11 @@ class _NativeTraceFinder:
         self._ids_in_file = lru_cache(maxsize=1)(_ids_in_file)
 
     def trace(self, trace_id: str) -> NativeTrace | None:
-        """Return the ids of a trace in the tool that recorded it; None if they are not known."""
+        """Return a trace with the tool's ids; None if they are unknown."""
         record = self._records.get(trace_id, TraceRecord(trace_id))
         identity = record.identity
-        # A native trace has the id that its tool gave it. Samples in old logs of Inspect have no
-        # such id, but can be found by their names.
+        # A native trace has the id of its tool. Samples in old logs of Inspect have no such id, but
+        # can be found by their names.
         if identity is None or not (identity.native or identity.reader == inspect.READER.name):
             return None
         if identity.reader in _READERS_OF_OTEL:
@@ -155,7 +154,7 @@ class _NativeTraceFinder:
                 return NativeTrace("langsmith", identity.trace_id, id_of, native_ids.projects)
             case "inspect" if trace.record is not None and trace.record in native_ids.samples:
                 sample = native_ids.samples[trace.record]
-                # Inspect scores whole samples, so a span keeps its key.
+                # Inspect scores whole samples, so no id of a span is needed.
                 return NativeTrace("inspect", identity.trace_id, span=str, sample=sample)
         return None
 
@@ -165,7 +164,7 @@ class _NativeTraceFinder:
             return None
 
         def span(key: str) -> str | None:
-            """Return the OpenTelemetry id of the span with a key; None if it is not known."""
+            """Return the OpenTelemetry id of a span by its key; None if it is unknown."""
             match = _KEY.fullmatch(key)
             if match is not None:
                 return match[1]  # the key begins with the id
@@ -178,13 +177,13 @@ class _NativeTraceFinder:
         return NativeTrace("otel", identity.trace_id, span)
 
     def _trace_and_ids(self, trace_id: str) -> tuple[Trace | None, _NativeIds | None]:
-        """Return a trace and the ids in its file, None for each that is not available."""
+        """Return a trace and the ids in its file; None for each that is not available."""
         trace = self._trace_of(trace_id)
         return trace, None if trace is None else self._ids_in_file(trace.path)
 
 
 def _ids_in_file(path: Path) -> _NativeIds | None:
-    """Return the ids in a file of one of the tools; None for any other file."""
+    """Return the ids in a file of one of the tools; None for another file."""
     source = Source(path)
     if inspect.READER.recognises(source):
         return _ids_of_inspect(source, inspect.samples_in(source))
@@ -195,7 +194,7 @@ def _ids_in_file(path: Path) -> _NativeIds | None:
         spans = [
             span for records in traces_in(source, vendor, []) for span in records.by_id.values()
         ]
-        # The reader uses the location as the id of a span without an id.
+        # A span without an id has its location as id.
         ids = {span.location: span.id for span in spans if span.id != span.location}
         projects = {}
         for span in spans:
@@ -211,7 +210,7 @@ def _ids_in_file(path: Path) -> _NativeIds | None:
 def _ids_of_inspect(
     source: Source, samples: Iterable[tuple[int, Mapping[str, object]]]
 ) -> _NativeIds:
-    """Return the samples in a log of Inspect that have an id and an epoch."""
+    """Return the samples of an Inspect log with their ids and epochs."""
     samples_by_record = {}
     for record, sample in samples:
         name = sample.get("id")
@@ -224,7 +223,7 @@ def _ids_of_inspect(
 
 
 def _ids_of_otel(source: Source) -> dict[str, str]:
-    """Return the ids of spans by their locations in the file; a log record has its span's id."""
+    """Return the ids of spans by location in the file."""
     ids = {}
     for raw in raw_spans(source, []):
         if not isinstance(raw.value, Mapping):
@@ -243,14 +242,14 @@ GOLD: Final = "gold"
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """One annotator's verdict on one mode in a trace, or one label of the mode on a span.
+    """An annotator's verdict on a mode in a trace, or a label of the mode on a span.
 
     Attributes:
-        id: The id, which is the same in every export.
-        span: The tool's id of the span, None for a score of the trace.
-        name: The name of the score, which is that of the mode.
-        labels: The label on the span; for a score of the trace, all labels of the whole trace.
-        time: The time as ISO 8601 in UTC, empty if it is not known.
+        id: The id, the same in every export.
+        span: The tool's id of the span; None for a score of the trace.
+        name: The name of the score, made from the mode.
+        labels: The label on the span, or all labels of the whole trace.
+        time: The time as ISO 8601 in UTC; empty if unknown.
     """
 
     id: str
@@ -266,12 +265,12 @@ class Score:
 
     @property
     def comment(self) -> str:
-        """The notes of the labels, one a line."""
+        """The notes of the labels, one per line."""
         return "\n".join(label.note for label in self.labels if label.note)
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The facts for which the tools have no field; for a single label also its details."""
+        """Further facts for the tool's metadata."""
         return {
             "taxonomy": self.work.taxonomy,
             "mode": self.mode.code,
@@ -282,7 +281,7 @@ class Score:
         }
 
     def label_facts(self, label: Label) -> dict[str, Any]:
-        """Return a label's target and details by name, without unknown values."""
+        """Return the known details of a label by name."""
         target = label.target
         facts = {
             "span_first": target.first,
@@ -301,9 +300,9 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """The traces without an id in the tool, and the spans without one, as trace id and key.
+    """The traces without a tool's id, and the spans without one as trace id and key.
 
-    The mappings are used as ordered sets.
+    The mappings are ordered sets.
     """
 
     traces: dict[str, None] = field(default_factory=dict)
@@ -317,16 +316,17 @@ def scores_of(
     kinds: Mapping[str, AnnotatorKind],
     tools: Container[Tool],
 ) -> tuple[list[Score], LeftOut]:
-    """Return the scores for a target tool, and the traces and spans whose ids it does not know.
+    """Return the scores for a tool, and the traces and spans without an id in it.
 
-    The scores are sorted by trace, annotator and mode, the score of the trace first.
+    Scores are sorted by trace, annotator and mode. The score of a trace comes before those of its
+    spans.
 
     Args:
         all_work: The work of annotators under the taxonomy.
         taxonomy: The taxonomy.
-        native_of: Returns the ids of a trace in the tool that recorded it.
-        kinds: The kinds of annotators by name; a name without a kind, such as gold, is a person.
-        tools: The recording tools whose ids the target tool knows.
+        native_of: Returns a trace with the ids of the tool that recorded it.
+        kinds: The kinds of annotators by name. Others count as people.
+        tools: The recording tools with ids that the target tool accepts.
     """
     scores: list[Score] = []
     left_out = LeftOut()
@@ -347,9 +347,9 @@ def scores_of(
 def _scores_of_work(
     work: TraceWork, taxonomy: Taxonomy, trace: NativeTrace, kind: AnnotatorKind
 ) -> Iterator[tuple[Score, str | None]]:
-    """Yield a score of the trace for each verdict, and of the first span for each label on spans.
+    """Yield a score for each verdict and each label on spans, with the key of its span.
 
-    Each score comes with the key of its span, None for the trace.
+    The key is None for a verdict.
     """
     for mode in taxonomy.modes:
         labels = work.labels_of(mode.slug)
@@ -385,7 +385,7 @@ def _scores_of_work(
 def _label_score_id(work: TraceWork, label: Label) -> str:
     """Return the id of a label's score.
 
-    Labels of the gold are only numbered, so the id of their score is made from the content.
+    The ids of gold labels change between exports, so theirs is made from the content.
     """
     if work.annotator == GOLD:
         gold_label_id = label_id(GOLD, work.trace_id, work.taxonomy, label.mode, label.target)
@@ -399,10 +399,10 @@ TOOLS: Final[Mapping[str, tuple[Tool, ...]]] = {
     "langsmith": ("langsmith",),
     "inspect-scores": ("inspect",),
 }
-"""The tools whose ids each format uses; Langfuse keeps the ids of OpenTelemetry."""
+"""The tools with ids that each format accepts. Langfuse keeps the ids of OpenTelemetry."""
 
 _CODE_JUDGES: Final = (f"{JUDGE_PREFIX}rules@", f"{JUDGE_PREFIX}twins@")
-"""The prefixes of names of judges that use no model."""
+"""The beginnings of the names of judges without a model."""
 
 
 def score_text(scores: Iterable[Score], file_format: str) -> str:
@@ -433,7 +433,7 @@ def _without_none(body: Mapping[str, Any]) -> dict[str, Any]:
 def _langfuse_body(score: Score) -> dict[str, Any]:
     """Return the body for Langfuse's scores API.
 
-    Verdicts are categories, because Langfuse's type ``BOOLEAN`` has no ``unsure``.
+    The value is a category, because Langfuse's type ``BOOLEAN`` has no ``unsure``.
     """
     return _without_none(
         {
@@ -452,7 +452,7 @@ def _langfuse_body(score: Score) -> dict[str, Any]:
 def _langsmith_body(score: Score) -> dict[str, Any]:
     """Return the body for LangSmith's feedback API.
 
-    A score of a whole trace goes to its root run, which has the trace's id.
+    A score of the trace is one of its root run, which has the id of the trace.
     """
     run = score.span or score.trace.id
     return _without_none(
@@ -475,7 +475,7 @@ def _langsmith_body(score: Score) -> dict[str, Any]:
 
 
 def _phoenix_document(scores: Iterable[Score]) -> dict[str, Any]:
-    """Return the annotations of spans and traces, by the last part of their paths in the API."""
+    """Return the annotations of spans and traces, by the last part of their API path."""
     spans = []
     traces = []
     for score in scores:
@@ -487,7 +487,7 @@ def _phoenix_document(scores: Iterable[Score]) -> dict[str, Any]:
 
 
 def _phoenix_annotation(score: Score) -> Mapping[str, Any]:
-    """Return the fields that Phoenix's annotations of spans and of traces have in common."""
+    """Return the common fields of Phoenix's annotations of spans and traces."""
     kind = "HUMAN"
     if not score.kind.is_person:
         kind = "CODE" if score.work.annotator.startswith(_CODE_JUDGES) else "LLM"
@@ -505,14 +505,11 @@ def _phoenix_annotation(score: Score) -> Mapping[str, Any]:
 
 
 def _edits_for_inspect(scores: Iterable[Score]) -> Iterator[dict[str, Any]]:
-    """Yield the edits of Inspect's scores, one for each sample, annotator and mode.
-
-    A verdict without a number, such as unsure, has no edit.
-    """
+    """Yield the edits of Inspect's scores, one per sample, annotator and mode."""
     for _, group in groupby(
         scores, lambda score: (score.trace.id, score.work.annotator, score.name)
     ):
-        # The score of the whole trace comes before those of its labels.
+        # The score of the trace is sorted before those of its labels.
         trace_score, *label_scores = group
         sample = trace_score.trace.sample
         number = NUMBERS.get(trace_score.value)
@@ -523,7 +520,7 @@ def _edits_for_inspect(scores: Iterable[Score]) -> Iterator[dict[str, Any]]:
 def _edit_for_inspect(
     sample: Sample, trace_score: Score, label_scores: Sequence[Score], number: int
 ) -> dict[str, Any]:
-    """Return the edit that sets a sample's score to ``number``, with the labels in its metadata."""
+    """Return the edit that sets a sample's score, with the labels in its metadata."""
     all_scores = [trace_score, *label_scores]
     labels = [label for score in all_scores for label in score.labels]
     notes = [

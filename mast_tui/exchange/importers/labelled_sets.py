@@ -33,30 +33,29 @@ from mast_tui.traces.model import Trace
 from mast_tui.traces.readers.otel import spans as otel_spans
 from mast_tui.workspace.records import TraceRecord
 
-# TRAIL: the errors of a run, each with its category and the span in which it shows.
+# TRAIL: the errors of a run with category and span.
 #
-# ``location`` is the id of a span; the labels of a run lie in a file of its own, which is named
-# by the trace id and mostly does not hold it.
+# ``location`` is the id of a span. A file has the labels of one run. Its name is the trace id,
+# which is mostly missing in the file.
 
 
 _TRAIL_NEIGHBOURS: Final = ("*/*.json", "../*/*.json", "../data/*/*.json")
-"""Patterns of files with traces, relative to the labels' folder; the last is that of the published
-set."""
+"""Patterns of trace files, relative to the folder of labels. The last one fits the published set.
+"""
 
 _STRING_OR_TRAILING_COMMA: Final = re.compile(r'"(?:[^"\\]|\\.)*"|,(?=\s*[}\]])', re.DOTALL)
 
 
 def read_trail(files: Sequence[Path], annotator: str | None = None) -> Incoming:
-    """Read TRAIL's label files: records with ``errors`` and an optional ``trace_id``.
+    """Read TRAIL's label files: records with ``errors`` and optionally ``trace_id``.
 
-    The id of a run is the ``trace_id``; without one, the stem of the label file. The trace of the
-    run is searched among ``files``, beside the label file, and in the folders of the published set.
-    If it is not found, the labels are stored under the id of the run, with the span ids of the
-    label file.
+    Without ``trace_id``, the stem of the label file is the id of the run. The trace of a run is
+    searched in ``files``, beside the label file, and in the folders of the published set. Without
+    it, labels have the ids of the run and the spans as in the label file.
 
     Args:
         files: The files and folders.
-        annotator: The annotator's name, None for ``trail``.
+        annotator: The annotator's name; None for ``trail``.
 
     Raises:
         ExchangeError: No file among ``files`` is a label file.
@@ -79,16 +78,16 @@ def read_trail(files: Sequence[Path], annotator: str | None = None) -> Incoming:
 
 
 def _read_lenient_json(file: Path) -> object:
-    """Return the JSON document in a file; commas before a closing bracket are allowed.
+    """Read a JSON file in which commas before a closing bracket are allowed.
 
     Raises:
-        ValueError: The file is not JSON even without such commas.
+        ValueError: The file is not JSON without these commas either.
     """
     try:
         return read_json(file)
     except ValueError as error:
         text = file.read_text("utf-8", "replace")
-        # The pattern matches whole strings too, and they stay, with the commas in them.
+        # The pattern also matches whole strings, so that their commas stay.
         repaired_text = _STRING_OR_TRAILING_COMMA.sub(lambda m: "" if m[0] == "," else m[0], text)
         try:
             return load_json(repaired_text)
@@ -97,7 +96,7 @@ def _read_lenient_json(file: Path) -> object:
 
 
 def _trail_label_records(document: object) -> list[Mapping[str, object]]:
-    """Return the records of a label file; an empty list for any other document."""
+    """Return the records of a label file; empty for another document."""
     values = document if isinstance(document, list) else [document]
     label_records = [record for record in map(_trail_label_record, values) if record is not None]
     all_are_labels = len(label_records) == len(values)
@@ -107,8 +106,7 @@ def _trail_label_records(document: object) -> list[Mapping[str, object]]:
 def _trail_label_record(value: object) -> Mapping[str, object] | None:
     """Return the record of labels in a JSON value; None if there is none.
 
-    The value is the record itself, or a row of the published tables, whose field ``labels`` has the
-    record as an object or as a JSON text.
+    In the published tables, the record is the field ``labels`` of a row, as an object or JSON text.
     """
     if isinstance(value, Mapping) and "labels" in value and "trace" in value:
         value = value["labels"]
@@ -123,20 +121,20 @@ def _trail_label_record(value: object) -> Mapping[str, object] | None:
 
 
 class _TrailReader(LabelledRuns):
-    """The labels that were read so far."""
+    """The reader of TRAIL's labels."""
 
     def __init__(self, annotator: str | None) -> None:
         note = "TRAIL's impact is kept in the note; it sets no severity"
         super().__init__("trail", annotator, _without_case_and_plurals, note)
         self._trace_files: dict[str, Path] = {}
-        """The named files without labels, by their stem and by the trace id in them."""
+        """The imported files without labels, by stem and by trace id."""
         self._neighbours: dict[Path, dict[str, list[Path]]] = {}
-        """The files near a folder with labels, by this folder and by their stem."""
+        """The files near a folder of labels, by this folder and by stem."""
         self._unquoted_count = 0
-        """The number of labels whose evidence is not in the text of their span."""
+        """The number of labels with evidence that is not in the text of their span."""
 
     def note_trace_file(self, file: Path, document: object) -> None:
-        """Record a file that may hold a trace, by its name and by the trace id in it.
+        """Record a possible trace file by its stem and trace id.
 
         Args:
             file: The file.
@@ -152,7 +150,7 @@ class _TrailReader(LabelledRuns):
 
         Args:
             file: The label file.
-            location: The location of the record in the file; ``file`` for the only record.
+            location: The location of the record in the file, ``file`` for the only record.
             record: The record.
         """
         errors = record.get("errors")
@@ -160,7 +158,7 @@ class _TrailReader(LabelledRuns):
             self.add_problem(file, location, "'errors' is not a list")
             return
         native_id = as_text(record.get("trace_id")) or file.stem
-        # An id of OpenTelemetry is written in one form, as in the trace.
+        # OpenTelemetry ids have several spellings, so they are normalised as in the trace.
         run_id = otel_spans.trace_id(native_id) or native_id
         trace = self._trace_of_run(file, run_id)
         draft = self.work(file, run_id, trace, replaces=False)
@@ -171,9 +169,9 @@ class _TrailReader(LabelledRuns):
                 self._add_error(draft, trace, error)
 
     def _trace_of_run(self, label_file: Path, run_id: str) -> Trace | None:
-        """Return the trace of a run from the first candidate file that holds it, or None.
+        """Return the trace of a run from the first matching file; None if there is none.
 
-        If a candidate file has a single trace, it is the run's, whatever its id.
+        The only trace of a file matches with any id.
         """
         for path in self._candidate_files(label_file, run_id):
             traces = read_traces(path)
@@ -183,12 +181,12 @@ class _TrailReader(LabelledRuns):
         return None
 
     def _candidate_files(self, label_file: Path, run_id: str) -> Iterator[Path]:
-        """Yield the files that may hold the trace of a run: imported ones, then neighbours."""
+        """Yield the possible files of a run's trace: imported files before neighbours."""
         folder = label_file.parent.resolve()
         if folder not in self._neighbours:
             paths_by_stem = self._neighbours[folder] = {}
             for pattern in _TRAIL_NEIGHBOURS:
-                # Paths without ``..`` can be compared with that of the label file.
+                # Paths without ``..`` can be compared with the path of the label file.
                 base_folder = folder.parent if pattern.startswith("../") else folder
                 for path in sorted(base_folder.glob(pattern.removeprefix("../"))):
                     paths_by_stem.setdefault(path.stem, []).append(path)
@@ -200,7 +198,7 @@ class _TrailReader(LabelledRuns):
             yield from (path for path in neighbours if path != label_path)
 
     def _add_error(self, draft: ImportedWork, trace: Trace | None, error: object) -> None:
-        """Add the label of an error to a draft.
+        """Add the label of an error.
 
         Raises:
             ValueError: A field of the error is missing or not valid.
@@ -228,7 +226,7 @@ class _TrailReader(LabelledRuns):
         draft.join_label(draft.label(mode.slug, target, note))
 
     def to_incoming(self) -> Incoming:
-        """Return everything that was read, and note how many labels quote no text of their span."""
+        """Return the import, with a note on evidence outside the texts."""
         if self._unquoted_count:
             labels = counted(self._unquoted_count, "label has", "labels have")
             self.notes.append(
@@ -238,15 +236,14 @@ class _TrailReader(LabelledRuns):
 
 
 def _without_case_and_plurals(name: str) -> str:
-    """Return a name without case, signs and plurals: spellings of categories vary."""
+    """Return the letters and digits of a name without case and plural endings."""
     return "".join(word.rstrip("s") for word in re.findall(r"[a-z0-9]+", name.casefold()))
 
 
 def _evidence_target(trace: Trace, source_key: str, evidence: str | None) -> Target:
-    """Return the evidence as a quote in a span; a whole span if no text contains the evidence.
+    """Return the target of the evidence: a quote, or a whole span if no text contains it.
 
-    A span of the source may be several spans of the trace, whose keys begin with ``source_key``.
-    The first one with the evidence counts.
+    A source span can be several spans of the trace. Their keys begin with ``source_key``.
 
     Raises:
         ValueError: The trace has no such span.
@@ -272,12 +269,12 @@ def _evidence_target(trace: Trace, source_key: str, evidence: str | None) -> Tar
 
 
 def _passage_bounds(text: str, evidence: str) -> tuple[int, int] | None:
-    """Return start and end of the evidence in a text, None if the text does not contain it.
+    """Return the start and end of the evidence in a text; None if it is missing.
 
     White space may differ.
     """
     evidence = evidence.strip()
-    unescaped = evidence.replace("\\n", "\n").replace('\\"', '"')  # it was copied from a JSON file
+    unescaped = evidence.replace("\\n", "\n").replace('\\"', '"')  # may be copied from JSON
     unquoted = unescaped.strip("\"'` \n")
     for variant in dict.fromkeys((evidence, unescaped, unquoted)):
         if not variant.strip():
@@ -291,9 +288,9 @@ def _passage_bounds(text: str, evidence: str) -> tuple[int, int] | None:
     return None
 
 
-# Who&When: runs with the agent and the step of their decisive error.
+# Who&When: runs with the agent and step of their decisive error.
 #
-# ``mistake_step`` is a text and counts from 0, unlike the step numbers of AgentRx.
+# ``mistake_step`` is a text that counts from 0. The steps of AgentRx count from 1.
 
 
 WHO_AND_WHEN: Final = "who-and-when"
@@ -303,15 +300,14 @@ DECISIVE_ERROR: Final = "decisive_error"
 def read_who_and_when(
     files: Sequence[Path], annotator: str | None = None, workers: Workers | None = None
 ) -> Incoming:
-    """Read the labels in Who&When files, each on the spans of its step.
+    """Read the labels in Who&When files.
 
-    If the step is by another agent than the label names, a note of the import and the note of the
-    label report the difference.
+    If a label names another agent than the one of its step, a note reports it.
 
     Args:
         files: The files and folders.
-        annotator: The annotator's name, None for ``who-and-when``.
-        workers: The processes that read files, None for this process alone.
+        annotator: The annotator's name; None for ``who-and-when``.
+        workers: The processes that read files; None for this process alone.
     """
     taxonomy = shipped_taxonomy("who_and_when")
     builder = IncomingBuilder({taxonomy.ref: taxonomy}, notes=["mistake_step counts from 0"])
@@ -331,12 +327,11 @@ def read_who_and_when(
 def _read_who_and_when_files(
     name: str, taxonomy: Taxonomy, files: Sequence[Path]
 ) -> list[Incoming]:
-    """Return the labels of each file, under the annotator ``name``."""
     return [_read_who_and_when_file(name, taxonomy, file) for file in files]
 
 
 def _read_who_and_when_file(name: str, taxonomy: Taxonomy, file: Path) -> Incoming:
-    """Return the labels of a file, under the annotator ``name``; bad records become problems."""
+    """Return the labels of a file; invalid records become problems."""
     builder = IncomingBuilder()
     for _, labelled in read_each([file], builder.problems, _labelled_traces):
         for trace, record in labelled:
@@ -360,7 +355,7 @@ def _read_who_and_when_file(name: str, taxonomy: Taxonomy, file: Path) -> Incomi
 
 
 def _labelled_traces(file: Path) -> list[tuple[Trace, Mapping[str, object]]]:
-    """Return the traces of a file, each with its labelled record.
+    """Return the traces of a file with their records.
 
     Raises:
         ValueError: No trace was recognised, or a record has no ``mistake_step``.
@@ -382,7 +377,7 @@ def _labelled_traces(file: Path) -> list[tuple[Trace, Mapping[str, object]]]:
 def _add_record_label(
     draft: ImportedWork, trace: Trace, record: Mapping[str, object]
 ) -> str | None:
-    """Add a record's label; return a sentence if the step is by another agent than it names."""
+    """Add the label of a record, and return a sentence if it names another agent than its step."""
     step = _step_number(record["mistake_step"])
     spans = message_spans(trace, step)
     if spans is None:
@@ -400,10 +395,10 @@ def _add_record_label(
 
 
 def _step_number(value: object) -> int:
-    """Return the number of a step from a number or a text of digits.
+    """Return the number of a step from an integer or a text of digits.
 
     Raises:
-        ValueError: The value is neither.
+        ValueError: The value is not such a number.
     """
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return value
@@ -413,34 +408,34 @@ def _step_number(value: object) -> int:
 
 
 def _plain_agent_name(agent: str) -> str:
-    """Return an agent's name without the remark in brackets that hand-crafted runs add."""
+    """Return an agent's name without a remark in brackets and without case.
+
+    The hand-crafted runs of the set have such remarks.
+    """
     return agent.split("(")[0].strip().casefold()
 
 
-# AgentRx: every failed step of a run with its category, and which of them is the root cause.
+# AgentRx: the failed steps of a run with their categories, and the root cause among them.
 #
-# ``step_number`` counts from 1, unlike the steps of Who&When. In the half of the set that is from
-# τ-bench a ``trajectory_id`` is the ``task_id`` of a record, and step N is its ``/traj/<N - 1>``.
+# ``step_number`` counts from 1. In runs of τ-bench ``trajectory_id`` is the ``task_id`` of a
+# record, and step N is ``/traj/<N - 1>``.
 #
-# Its judge's answers (``detailed_results``, categories by number) and the planted truth of
-# simulated runs (``critical_failure_step``) are read as labels of the same form.
+# The answers of its judge (``detailed_results``, categories by number) and the planted faults of
+# simulated runs (``critical_failure_step``) are read in the same form.
 
 
 def read_agentrx(files: Sequence[Path], annotator: str | None = None) -> Incoming:
-    """Read label files, and the trajectories that their labels name.
+    """Read AgentRx's labels and the trajectories that they name.
 
-    There are three kinds of label file: a list of records with ``trajectory_id`` and ``failures``,
-    the answers of AgentRx's judge, and the planted truth of a simulated run. In an answer the first
-    failure counts as the root cause.
+    A label file is a list of records with ``trajectory_id`` and ``failures``, the answers of
+    AgentRx's judge, or the planted fault of a simulated run. The first failure in a judge's answer
+    counts as the root cause.
 
-    A trajectory is searched in this order:
+    The trajectory is a file ``<trajectory_id>.json`` or a file in AgentRx's intermediate form. It
+    is searched in ``files`` and below the folder of the label file. Otherwise it is the record of
+    τ-bench in ``files`` with this ``task_id``.
 
-    - a file ``<trajectory_id>.json``, or a file in AgentRx's intermediate form with this
-      ``trajectory_id``, among ``files``, in the folder of the label file and in its subfolders;
-    - a record of τ-bench with this ``task_id`` in ``files``.
-
-    If there is no trajectory, its labels are stored under the ``trajectory_id``, and their spans
-    have the keys that the trajectory's messages would have.
+    Without the trajectory, labels have its id, and the keys that spans of its messages would have.
 
     Args:
         files: The files and folders.
@@ -472,7 +467,7 @@ def read_agentrx(files: Sequence[Path], annotator: str | None = None) -> Incomin
 
 
 def _agentrx_label_records(document: object) -> list[Mapping[str, object]]:
-    """Return the records of a label file; an empty list for any other document."""
+    """Return the records of a label file; empty for another document."""
     if isinstance(document, Mapping):
         return _agentrx_records_of_judge(document) or _agentrx_records_of_simulation(document)
     if not isinstance(document, list):
@@ -484,10 +479,7 @@ def _agentrx_label_records(document: object) -> list[Mapping[str, object]]:
 
 
 def _agentrx_records_of_judge(document: Mapping[str, object]) -> list[Mapping[str, object]]:
-    """Return the answers of AgentRx's judge as label records.
-
-    The list is empty if the document does not hold such answers.
-    """
+    """Return the answers of AgentRx's judge as label records; empty for another document."""
     results = document.get("detailed_results")
     records: list[Mapping[str, object]] = []
     for result in results if isinstance(results, list) else ():
@@ -516,10 +508,7 @@ def _agentrx_records_of_judge(document: Mapping[str, object]) -> list[Mapping[st
 
 
 def _agentrx_records_of_simulation(document: Mapping[str, object]) -> list[Mapping[str, object]]:
-    """Return a list with the fault that was planted in a simulated run, as a label record.
-
-    The list is empty if the document is no simulated run.
-    """
+    """Return the planted fault of a simulated run as a label record; empty for another document."""
     if not {"run_task_id", "critical_failure_step"} <= document.keys():
         return []
     failure = {
@@ -534,28 +523,28 @@ def _agentrx_records_of_simulation(document: Mapping[str, object]) -> list[Mappi
 
 
 class _AgentRxReader(LabelledRuns):
-    """The reader of label files, with the labels that were read so far."""
+    """The reader of AgentRx's labels."""
 
     def __init__(self, annotator: str | None) -> None:
         note = "step_number counts from 1; the root cause is marked fatal"
         super().__init__("agentrx", annotator, _without_case_and_blanks, note, by_code=True)
         self.trajectories: dict[str, Path] = {}
-        """The files of trajectories by the id of the trajectory."""
+        """The files of trajectories by id."""
         self._records_by_task: dict[str, list[tuple[Path, int]]] = {}
-        """The file and index of each run of τ-bench, by the id of its task."""
-        # A file may hold the runs of many tasks, so it is read only once.
+        """The files and record indices of τ-bench's runs by task id."""
+        # A file can have the runs of many tasks.
         self._traces_in_file = cache(read_traces)
         self._mismatches: dict[str, list[str]] = {}
         """Sentences on labels that name another agent than their span, by trace id."""
 
     def add_neighbours(self, label_file: Path) -> None:
-        """Record the files in the folder of a label file and its subfolders as trajectories."""
+        """Record the files below the folder of a label file as trajectories."""
         folder = label_file.parent
         for path in sorted([*folder.glob("*.json"), *folder.glob("*/*.json")]):
             self.trajectories.setdefault(path.stem, path)
 
     def add_tasks(self, file: Path, document: object) -> None:
-        """Record the tasks of τ-bench whose runs a file holds.
+        """Record the runs of τ-bench in a file by task.
 
         Args:
             file: The file.
@@ -570,7 +559,7 @@ class _AgentRxReader(LabelledRuns):
 
         Args:
             file: The label file.
-            number: The number of the record in the file, counted from 0.
+            number: The index of the record in the file, from 0.
             record: The record.
         """
         trajectory_id = str(record["trajectory_id"])
@@ -585,13 +574,13 @@ class _AgentRxReader(LabelledRuns):
                     self._add_label(draft, trace, failure, record.get("root_cause"))
 
     def _trace_of_trajectory(self, trajectory_id: str) -> Trace | None:
-        """Return the trace in the trajectory's file, else the τ-bench run of this id, or None."""
+        """Return the trace of a trajectory or a τ-bench run; None if there is none."""
         path = self.trajectories.get(trajectory_id)
         traces = () if path is None else read_traces(path)
         return traces[0] if traces else self._run_of_task(trajectory_id)
 
     def _run_of_task(self, task: str) -> Trace | None:
-        """Return the run of a task of τ-bench, None if there is none.
+        """Return the τ-bench run of a task; None if there is none.
 
         Raises:
             ValueError: There are several runs with different content.
@@ -614,7 +603,9 @@ class _AgentRxReader(LabelledRuns):
     def _add_label(
         self, draft: ImportedWork, trace: Trace | None, failure: object, root: object
     ) -> None:
-        """Add the label of a failure to a draft; it is fatal if ``root`` names the failure.
+        """Add the label of a failure.
+
+        The label is fatal if ``root`` names the failure.
 
         Raises:
             ValueError: A field of the failure is missing or not valid.
@@ -624,7 +615,7 @@ class _AgentRxReader(LabelledRuns):
         mode = self.mode("failure_category", str(failure.get("failure_category") or ""))
         spans = _spans_of_step(trace, failure.get("step_number"))
         self._note_mismatch(draft.trace_id, trace, spans[0], failure)
-        # The set writes the same id as a number in one place and as a text in the other.
+        # The set writes the same id as a number or a text.
         is_root = isinstance(root, Mapping) and str(root.get("failure_id")) == str(
             failure.get("failure_id")
         )
@@ -643,13 +634,13 @@ class _AgentRxReader(LabelledRuns):
         key: str,
         failure: Mapping[str, object],
     ) -> None:
-        """Record a sentence if the agent that a label names is not the agent of its span."""
+        """Record a label that names another agent than the agent of its span."""
         index = None if trace is None else trace.index_of(key)
         if trace is None or index is None:
             return
         span_agent = trace.span(index).agent
         label_agent = str(failure.get("failed_agent") or "")
-        label_name = label_agent.split("(")[0]  # a remark in brackets may follow
+        label_name = label_agent.split("(")[0]  # without a remark in brackets
         if label_agent and (
             _without_case_and_blanks(span_agent) != _without_case_and_blanks(label_name)
         ):
@@ -658,7 +649,7 @@ class _AgentRxReader(LabelledRuns):
             self._mismatches.setdefault(trace_id, []).append(sentence)
 
     def to_incoming(self) -> Incoming:
-        """Return everything that was read, noting each trace whose labels name wrong agents."""
+        """Return the import, with a note on each trace with labels that name other agents."""
         for trace_id, mismatches in self._mismatches.items():
             more = f", and {len(mismatches) - 1} more like it" if len(mismatches) > 1 else ""
             self.notes.append(f"{trace_id}: {mismatches[0]}{more}")
@@ -666,9 +657,9 @@ class _AgentRxReader(LabelledRuns):
 
 
 def _spans_of_step(trace: Trace | None, step: object) -> tuple[str, str]:
-    """Return the first and last key of the spans of a step, which is counted from 1.
+    """Return the first and last span key of a step, counted from 1.
 
-    Without the trajectory, the span has the key that its message would have.
+    Without the trace, this is the key that a span of its message would have.
 
     Raises:
         ValueError: The number is not valid, or the run has no such step.
@@ -684,12 +675,12 @@ def _spans_of_step(trace: Trace | None, step: object) -> tuple[str, str]:
 
 
 def _without_case_and_blanks(name: str) -> str:
-    """Return a name without case, blanks and signs: spellings of categories vary."""
+    """Return the letters and digits of a name without case."""
     return re.sub(r"[^a-z0-9]", "", name.casefold())
 
 
 def _agentrx_reason_texts(failure: Mapping[str, object], root: object) -> Iterator[str]:
-    """Yield the different reasons of a failure, then the reason of the root cause ``root``."""
+    """Yield the different reasons of a failure, then that of the root cause."""
     reasons = (failure.get("step_reason"), failure.get("category_reason"))
     yield from filter(None, dict.fromkeys(str(reason or "").strip() for reason in reasons))
     if isinstance(root, Mapping) and root.get("reason_for_root_cause"):

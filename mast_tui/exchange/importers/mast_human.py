@@ -1,7 +1,7 @@
 """The human labels of the MAST study: three people on whole traces, under older taxonomies.
 
-Two files belong together: label records (``hf_annotations``: mode → annotator → true or false)
-and trace records (``trace_text``, and ``human_labels``: one yes or no per code).
+Label records have ``hf_annotations``: mode → annotator → true or false. Trace records have
+``trace_text``, and ``human_labels`` with a yes or no for each code.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ VERSION: Final = "1"
 
 
 class _Heading(NamedTuple):
-    """A heading in the file: a code of two numbers and a name, with the definition below."""
+    """A heading of a mode: a code of two numbers, a name, and the definition below."""
 
     first: int
     second: int
@@ -37,7 +37,7 @@ class _Heading(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> _Heading:
-        """Return the parts of a heading: code, name and definition.
+        """Parse a heading.
 
         Raises:
             ValueError: The code or the name is missing.
@@ -50,13 +50,13 @@ class _Heading(NamedTuple):
 
 
 def taxonomy_of(scheme: str, headings: Iterable[str]) -> Taxonomy:
-    """Return the taxonomy ``<scheme>@1`` with one mode per heading, in the order of their codes.
+    """Return the taxonomy ``<scheme>@1`` with a mode for each heading.
 
-    The first number of a code is its category, which has no name of its own in the file.
+    The first number of a code is its category. Categories have no names in the files.
 
     Args:
         scheme: The name of the label scheme.
-        headings: The headings of the codes.
+        headings: The headings of the modes.
 
     Raises:
         ValueError: A heading has no code or no name.
@@ -114,22 +114,22 @@ class _Record:
 
 
 _Answer = tuple[str, str, bool]
-"""An annotator, a mode by its slug, and whether they call it present."""
+"""An annotator, the slug of a mode, and True for present."""
 
 
 def read_mast_human(files: Sequence[Path], annotator: str | None = None) -> Incoming:
-    """Read the human labels of the MAST study from label records and trace records.
+    """Read the human labels of the MAST study.
 
-    - A label record has the answers of people, who keep their names. The headings in its label
-      scheme become a taxonomy.
-    - A trace record has the text of a trace, and ``human_labels``, which become the work of
-      ``annotator``. Their codes stand for modes of MAST, by the names printed beside the codes.
+    A label record has the answers of people, who keep their names. Its headings become a taxonomy.
 
-    If the files hold only one kind of record, the other is searched in the files beside them.
+    A trace record has ``human_labels``, which become labels of MAST by ``annotator``. Codes are
+    translated by the names printed beside them.
+
+    If the files have only one kind of record, the other is searched beside them.
 
     Args:
         files: The files and folders.
-        annotator: The name for ``human_labels``, None for ``mast-consensus``.
+        annotator: The author of ``human_labels``; None for ``mast-consensus``.
 
     Raises:
         ExchangeError: No file holds such labels.
@@ -154,7 +154,7 @@ def read_mast_human(files: Sequence[Path], annotator: str | None = None) -> Inco
 
 
 def _check_same_run(label_record: _Record, trace_record: _Record, native_id: str) -> None:
-    """Raise ``ValueError`` if a label record and a trace record are about different runs."""
+    """Check that a label record and a trace record are about the same run."""
     for label_field, trace_field in (("iaa_round", "round"), ("mas_name", "mas_name")):
         value = label_record.fields.get(label_field)
         trace_value = trace_record.fields.get(trace_field)
@@ -175,7 +175,7 @@ def _is_label(record: _Record) -> bool:
 def _label_and_trace_records(
     files: Sequence[Path], problems: list[RowProblem]
 ) -> Iterator[_Record]:
-    """Yield the label records and trace records in files; other records are ignored."""
+    """Yield the label records and trace records in files."""
     for file, records in read_records(files, problems):
         for number, fields in enumerate(records):
             if isinstance(fields, Mapping) and (
@@ -186,9 +186,9 @@ def _label_and_trace_records(
 
 
 def _other_records_in_folders(named_files: Sequence[Path]) -> Iterator[_Record]:
-    """Yield the label records and trace records in the JSON files beside the named files.
+    """Yield the label records and trace records in the JSON files beside the given ones.
 
-    Files that cannot be read are no problems, as the user has not named them.
+    Unreadable files are ignored, since the user has not named them.
     """
     folders = sorted({file.parent for file in named_files})
     files = [file for folder in folders for file in sorted(folder.glob("*.json"))]
@@ -197,7 +197,7 @@ def _other_records_in_folders(named_files: Sequence[Path]) -> Iterator[_Record]:
 
 
 class _Reader(IncomingBuilder):
-    """The reader of records, with the labels that were read so far."""
+    """The reader of the records."""
 
     def __init__(self, trace_records: Sequence[_Record], problems: list[RowProblem]) -> None:
         super().__init__(problems=problems)
@@ -205,16 +205,13 @@ class _Reader(IncomingBuilder):
         self._trace_by_record = _traces_by_record(trace_records)
 
     def add_people(self, record: _Record) -> None:
-        """Add the labels of each person in one label record.
-
-        The record has the people's answers under a heading for each mode.
-        """
+        """Add the labels of all people in a label record."""
         try:
             trace = self._trace_by_record.get(self._trace_record_key(record))
             headings = record.table("hf_annotations")
             scheme = record.text("hf_label_scheme") or record.text("iaa_round") or "mast-human"
             taxonomy = taxonomy_of(scheme, headings)
-            # The definitions of one mode differ between records; the first text is kept.
+            # Definitions of a mode differ between records. The first one is kept.
             changed = differences(self.taxonomies.setdefault(taxonomy.ref, taxonomy), taxonomy)
             if changed:
                 raise ValueError(
@@ -237,12 +234,13 @@ class _Reader(IncomingBuilder):
         )
 
     def add_consensus(self, annotator: str) -> None:
-        """Add the labels of all trace records: the consensus of the people, a yes or no per code.
+        """Add the ``human_labels`` of all trace records, the consensus of the people.
 
-        The mode that a code means follows from the names of failures that the records print.
+        The records print names of failures with their codes. These names give the mode of each
+        code.
 
         Args:
-            annotator: The name under which the consensus is imported.
+            annotator: The author of the labels.
         """
         if not self._trace_records:
             return
@@ -271,14 +269,12 @@ class _Reader(IncomingBuilder):
         self.notes.append(f"{annotator}: {binding.in_words}")
 
     def _trace_record_key(self, record: _Record) -> tuple[Path, int] | None:
-        """Return the file and number of the trace record that belongs to a label record.
+        """Return the file and number of a label record's trace record; None without trace records.
 
-        The label record names it in ``trace_id`` (``hf_3`` is number 3). Returns None if there are
-        no trace records.
+        ``trace_id`` ``hf_3`` is the record with number 3.
 
         Raises:
-            ValueError: There is no trace record with this number, or its round, framework or
-                instance differs.
+            ValueError: There is no such trace record, or it is about another run.
         """
         native_id = record.text("trace_id")
         if native_id is None:
@@ -300,7 +296,7 @@ class _Reader(IncomingBuilder):
         kind: AnnotatorKind,
         file: Path,
     ) -> None:
-        """Add the answers of one record: annotator, mode, and True for present.
+        """Add the answers of a record, all or none.
 
         Raises:
             ValueError: An answer is not valid; then none of them is added.
@@ -321,13 +317,13 @@ class _Reader(IncomingBuilder):
         self.traces[trace.trace_id] = trace
 
     def to_incoming(self) -> Incoming:
-        """Return everything that was read, with each note once."""
+        """Return the import, with each note once."""
         self.notes = list(dict.fromkeys(self.notes))
         return super().to_incoming()
 
 
 def _trace_record(trace: Trace | None, record: _Record) -> TraceRecord:
-    """Return the facts of a trace, from the imported record if the trace was not found."""
+    """Return the facts of a trace; without the trace, those in the record."""
     if trace is not None:
         return TraceRecord.from_trace(trace)
     return TraceRecord(
@@ -338,9 +334,9 @@ def _trace_record(trace: Trace | None, record: _Record) -> TraceRecord:
 
 
 def _traces_by_record(records: Sequence[_Record]) -> dict[tuple[Path, int] | None, Trace]:
-    """Return the traces in the files of these records, by file and record number.
+    """Return the traces in the files of records, by file and record number.
 
-    No key is None; the type admits it for labels without a trace record, which are looked up too.
+    The type allows the key None for lookups of labels without a trace record.
     """
     traces: dict[tuple[Path, int] | None, Trace] = {}
     for file in {record.file for record in records}:
@@ -350,7 +346,6 @@ def _traces_by_record(records: Sequence[_Record]) -> dict[tuple[Path, int] | Non
 
 
 def _people_answers(headings: Mapping[str, object]) -> Iterator[_Answer]:
-    """Yield the answers of all annotators on all modes, from those under each mode's heading."""
     for heading, answers in headings.items():
         if not isinstance(answers, Mapping):
             first_line = heading.split("\n")[0]
@@ -360,11 +355,11 @@ def _people_answers(headings: Mapping[str, object]) -> Iterator[_Answer]:
 
 
 def _yes_or_no(answers: Mapping[str, object]) -> Iterator[tuple[str, bool]]:
-    """Yield the key and value of each answer; null and NaN are no answers but empty cells."""
+    """Yield the answers that are not null or NaN."""
     for name, value in answers.items():
         if value is None or _is_nan(value):
             continue
-        if value not in (True, False):  # 1 and 0 as well
+        if value not in (True, False):  # 1 and 0 are equal to them
             raise ValueError(f"{name}: {value!r} is not an answer; expected true, false, 1 or 0")
         yield name, bool(value)
 
@@ -382,6 +377,5 @@ def _bound_slug(code: str, slugs: Mapping[str, str]) -> str:
 
 
 def _printed_failures(record: _Record) -> list[str]:
-    """Return the failures in a record's summary, each with its code and name."""
     failures = record.table("human_label_summary").get("failures")
     return [f for f in failures if isinstance(f, str)] if isinstance(failures, list) else []

@@ -1,4 +1,4 @@
-"""Findings of other tools' judges: ``adamast``, ``agentdash``, ``pisama`` and ``agentdebugx``."""
+"""Findings of the judges ``adamast``, ``agentdash``, ``pisama`` and ``agentdebugx``."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ from mast_tui.labels import (
 from mast_tui.taxonomy.loader import from_dict, load_mast
 from mast_tui.taxonomy.model import Taxonomy
 
-# ``adamast``: what AdaMAST's judges say of traces, under the taxonomy that it has learned.
+# ``adamast``: diagnoses of AdaMAST's judges under a learned taxonomy.
 #
-# A file is what ``adamast judge --output`` writes (an object with ``diagnoses``), or a list of
-# diagnoses, or one a line. The default judge picks every code that applies, the single one
-# exactly one code, which says nothing of the others.
+# A file is an object with ``diagnoses`` as ``adamast judge --output`` writes it, a list of
+# diagnoses, or one diagnosis per line. The default judge names all codes that apply. The judge
+# ``single`` names exactly one, so other codes are not absent.
 
 
 _ADAMAST_ID: Final = "adamast"
@@ -50,9 +50,9 @@ Record = Mapping[str, Any]
 
 
 def _is_adamast_taxonomy(document: object) -> bool:
-    """Check whether a document is a taxonomy: it has a list of ``codes``, or layers of codes.
+    """Check for a document with ``codes`` or layers of codes.
 
-    A document with ``diagnoses`` has a judge's answers instead.
+    ``diagnoses`` mark the answers of a judge instead.
     """
     if not isinstance(document, Mapping) or "diagnoses" in document:
         return False
@@ -62,7 +62,9 @@ def _is_adamast_taxonomy(document: object) -> bool:
 
 
 def _adamast_taxonomy(document: object, source: str) -> Taxonomy:
-    """Return the taxonomy ``adamast@HASH`` of a file's codes; the version is their hash.
+    """Return the taxonomy ``adamast@HASH`` of a document.
+
+    HASH is a hash of the modes.
 
     Args:
         document: The JSON document.
@@ -82,7 +84,7 @@ def _adamast_taxonomy(document: object, source: str) -> Taxonomy:
 
 
 def _adamast_codes_in_document(document: Record) -> Iterator[Record]:
-    """Yield the codes of a taxonomy document: its flat codes, or those of its first layer."""
+    """Yield the codes of a document: the flat ones, or those of the first layer."""
     if isinstance(document.get("codes"), list):
         yield from (code for code in document["codes"] if isinstance(code, Mapping))
         return
@@ -98,14 +100,17 @@ def _adamast_codes_in_document(document: Record) -> Iterator[Record]:
 
 
 def _adamast_taxonomy_of_codes(codes: Sequence[Record], name: str, source: str) -> Taxonomy:
-    """Return a taxonomy with a mode for each code; the version is a hash of the modes."""
+    """Return a taxonomy with a mode for each code.
+
+    The version is a hash of the modes.
+    """
     modes: list[dict[str, object]] = []
     used_codes: set[str] = set()
     used_names: set[str] = set()
     for record in codes:
         code = _typable_code(str(record.get("id") or record.get("code") or ""))
         if not code or code.casefold() in used_codes:
-            continue  # Of records with the same code, the first one counts.
+            continue  # the first record of a code counts
         mode_name = str(record.get("name") or record.get("label") or code).strip()
         if mode_name.casefold() in used_names | used_codes:
             mode_name = f"{mode_name} ({code})"
@@ -142,7 +147,7 @@ def _sentence_list(value: object) -> list[str]:
 
 
 def _typable_code(text: str) -> str:
-    """Return a code without blanks, separators of names and characters that are not printable."""
+    """Return a code without blanks, separators of names and unprintable characters."""
     return "".join(char for char in text.strip() if char.isprintable() and char not in ",|@ ")[:64]
 
 
@@ -156,12 +161,12 @@ ADAMAST_JUDGE: Final = "judge:adamast"
 
 @dataclass(slots=True)
 class _AdamastBuilder(IncomingBuilder):
-    """The contents of the files.
+    """The contents of the files so far.
 
     Attributes:
-        headers: The document around the diagnoses, by file; empty if they are a list.
-        diagnoses: The location and record of each diagnosis, by file.
-        taxonomies_by_path: The taxonomies among the files.
+        headers: The document around the diagnoses, by file; empty around a list.
+        diagnoses: The diagnoses with their locations, by file.
+        taxonomies_by_path: The taxonomies of the imported files.
     """
 
     headers: dict[Path, Record] = field(default_factory=dict)
@@ -170,16 +175,16 @@ class _AdamastBuilder(IncomingBuilder):
 
 
 def read_adamast(files: Sequence[Path], annotator: str | None = None) -> Incoming:
-    """Read the diagnoses of AdaMAST's judges, each file under the first of these taxonomies:
+    """Read the diagnoses of AdaMAST's judges.
 
-    - the taxonomy that the file names, if it is among the imported files or beside this file
-    - the only taxonomy among the imported files, if the file names none
-    - AdaMAST's own list of MAST's modes, if it has all used codes
-    - a taxonomy of the used codes alone: other codes are unknown, so they do not count as absent
+    The taxonomy of a file is the one that it names, if it is imported too or is beside it. If the
+    file names none, it is the only imported one. Otherwise it is AdaMAST's list of MAST's modes if
+    that has all used codes, else a taxonomy of the used codes. In the last case no mode counts as
+    absent.
 
     Args:
         files: The files and folders.
-        annotator: The annotator's name, None for the judge that each diagnosis names.
+        annotator: The annotator's name; None for the judge in the diagnosis.
     """
     builder = _AdamastBuilder()
     for file, document in read_each(files, builder.problems, read_json):
@@ -201,7 +206,6 @@ def _add_diagnoses(
     builder: _AdamastBuilder,
     annotator: str | None,
 ) -> None:
-    """Add the work in the diagnoses of a file, given with their locations, to the builder."""
     codes = _adamast_taxonomy_of_file(file, builder)
     builder.taxonomies[codes.taxonomy.ref] = codes.taxonomy
     builder.notes.append(f"{file.name}: codes from {codes.taxonomy.ref} ({codes.explanation})")
@@ -215,7 +219,10 @@ def _add_diagnoses(
 
 
 def _add_adamast_document(file: Path, document: object, builder: _AdamastBuilder) -> None:
-    """Add the taxonomy or the diagnoses of a file to the builder; other records become problems."""
+    """Add the taxonomy or the diagnoses of a file to the builder.
+
+    Other records become problems.
+    """
     if _is_adamast_taxonomy(document):
         builder.taxonomies_by_path[file.resolve()] = _adamast_taxonomy(document, str(file))
         return
@@ -233,10 +240,10 @@ def _add_adamast_document(file: Path, document: object, builder: _AdamastBuilder
 
 
 class _FileTaxonomy(NamedTuple):
-    """The taxonomy of the diagnoses in a file.
+    """The taxonomy of a file's diagnoses.
 
     Attributes:
-        is_complete: True if it has all codes that the judge knew.
+        is_complete: True if it has all codes of the judge.
         explanation: The source of the taxonomy, in words.
     """
 
@@ -246,11 +253,7 @@ class _FileTaxonomy(NamedTuple):
 
 
 def _adamast_taxonomy_of_file(file: Path, builder: _AdamastBuilder) -> _FileTaxonomy:
-    """Return the taxonomy of a file's diagnoses.
-
-    It is the taxonomy that the file names, the only one among the imported files, MAST if all codes
-    are MAST's, or else a taxonomy of the used codes, which may lack codes that the judge knew.
-    """
+    """Find the taxonomy of a file's diagnoses, in the order of ``read_adamast``."""
     taxonomy_path = builder.headers[file].get("taxonomy")
     if isinstance(taxonomy_path, str) and taxonomy_path:
         file_name = Path(taxonomy_path.replace("\\", "/")).name
@@ -283,8 +286,7 @@ def _adamast_taxonomy_of_file(file: Path, builder: _AdamastBuilder) -> _FileTaxo
 
 
 def _codes_with_names(record: Record) -> list[tuple[str, str]]:
-    """Return the codes in a diagnosis, each with its name in the diagnosis."""
-    # Without a list of failure modes, the record itself has the code and name of the only one.
+    # Without a list of failure modes, the record has a single code and name.
     modes = record.get("failure_modes", [record])
     return [
         (str(mode["code"]), str(mode.get("name") or mode.get("label") or mode["code"]))
@@ -307,10 +309,9 @@ def _adamast_judge_name(header: Record, record: Record) -> str:
 
 
 def _diagnosis_work(name: str, file: Path, record: Record, codes: _FileTaxonomy) -> ImportedWork:
-    """Return the labels and verdicts of a judge in a diagnosis, AdaMAST's record on one trace.
+    """Return the work of a judge in a diagnosis.
 
-    Modes that the diagnosis does not name become absent only if the taxonomy is complete and the
-    diagnosis lists all failures, not only the main one.
+    Other modes become absent only if the taxonomy is complete and the diagnosis lists all failures.
 
     Raises:
         ValueError: The diagnosis is not valid.
@@ -347,10 +348,10 @@ def _diagnosis_work(name: str, file: Path, record: Record, codes: _FileTaxonomy)
 
 
 def _adamast_label_of_mode(draft: ImportedWork, slug: str, value: Record) -> Label:
-    """Return the label of a failure mode, with its severity and recovery hint in the note.
+    """Return the label of a failure mode, with severity and recovery hint in the note.
 
     Raises:
-        ValueError: The confidence is a number that is not from 0 to 1.
+        ValueError: The confidence is a truth value or a number outside 0 to 1.
     """
     evidence = value.get("evidence")
     confidence = value.get("confidence")
@@ -359,7 +360,7 @@ def _adamast_label_of_mode(draft: ImportedWork, slug: str, value: Record) -> Lab
         raise ValueError(f"confidence is {confidence!r}; expected 0 to 1")
     details = {name: value.get(name) for name in ("severity", "recovery_hint")}
     if number is None:
-        # A confidence in words, such as "high".
+        # The confidence is a word such as "high".
         details = {"confidence": confidence, **details}
     remarks = [f"{name.replace('_', ' ')}: {detail}" for name, detail in details.items() if detail]
     quote = evidence if isinstance(evidence, str) and evidence.strip() else None
@@ -371,11 +372,11 @@ def _adamast_label_of_mode(draft: ImportedWork, slug: str, value: Record) -> Lab
     )
 
 
-# ``agentdash``: what the ``agentdash`` package's judge says of whole traces, mode by mode.
+# ``agentdash``: answers of the ``agentdash`` package's judge on whole traces, mode by mode.
 #
-# Its answer does not name the trace: that is the record's ``trace_id``, the name under which a
-# file keeps the answer, or the file's own name. The package takes a mode that it did not find in
-# the model's words for a 0; where these words are kept, such a 0 is no verdict.
+# The trace is named by ``trace_id`` in the record, by the key of the answer, or by the file name.
+# The package writes 0 for a mode that is missing in the model's words. If these words are kept,
+# such a 0 is no verdict.
 
 
 AGENTDASH_JUDGE: Final = "judge:agentdash"
@@ -385,22 +386,22 @@ _AGENTDASH_PRINTED: Final = (
     "3.2 No or Incorrect Verification",
     "3.3 Weak Verification",
 )
-"""The names of the package's prompt for the numbers that other sources bind otherwise."""
+"""The names in the package's prompt for the numbers that other sources use differently."""
 
 _AGENTDASH_IDS: Final = ("trace_id", "id", "problem_id")
 _AGENTDASH_MODES: Final = "failure_modes"
 
 
 def read_agentdash(files: Sequence[Path], annotator: str | None = None) -> Incoming:
-    """Read the answers of the agentdash package's judge, with labels on whole traces.
+    """Read the answers of the agentdash package's judge, as labels on whole traces.
 
-    A file has one answer, a list of answers, one answer per line, or an object with the answers by
-    trace id. If the file has the model's text, a 0 for a mode that the text does not mention is
-    left open. The model's opinion on the success of the task is not imported.
+    A file has one answer, a list of answers, one answer per line, or an object of answers by trace
+    id. A 0 for a mode that the model's text does not mention stays open. The model's opinion on
+    success is ignored.
 
     Args:
         files: The files and folders.
-        annotator: The annotator's name, None for ``judge:agentdash``.
+        annotator: The annotator's name; None for ``judge:agentdash``.
     """
     mast = load_mast()
     binding = mast_binding(mast, [_AGENTDASH_PRINTED])
@@ -424,7 +425,7 @@ def read_agentdash(files: Sequence[Path], annotator: str | None = None) -> Incom
 
 
 def _agentdash_answers(file: Path) -> list[tuple[str, str, Record]]:
-    """Return the location, trace id and content of each answer in a file.
+    """Return the answers in a file with their locations and trace ids.
 
     Raises:
         ValueError: The file holds no answer, or an answer in a list names no trace.
@@ -453,7 +454,7 @@ def _agentdash_answers(file: Path) -> list[tuple[str, str, Record]]:
 
 
 def _annotation_or_value(value: Record) -> Record:
-    """Return the value's field ``annotation``, where some scripts put the answer, or the value."""
+    """Return the field ``annotation`` if it has the answer, else the value."""
     annotation = value.get("annotation")
     return annotation if isinstance(annotation, Mapping) else value
 
@@ -462,7 +463,7 @@ def _checked_agentdash_answer(value: object, location: str) -> Record:
     """Return the answer in a JSON value.
 
     Raises:
-        ValueError: The value holds no answer.
+        ValueError: The value has no answer.
     """
     if isinstance(value, Mapping):
         answer = value if _AGENTDASH_MODES in value else _annotation_or_value(value)
@@ -485,9 +486,9 @@ def _agentdash_answer_work(
     slugs: Mapping[str, str],
     mast: Taxonomy,
 ) -> tuple[ImportedWork, int]:
-    """Return the work of one answer, and the number of zeros for modes that it does not mention.
+    """Return the work of an answer, and its number of zeros for unmentioned modes.
 
-    ``slugs`` holds the slug of each mode of MAST by its code.
+    ``slugs`` are the slugs of MAST's modes by code.
     """
     draft = ImportedWork(
         name, trace_id, mast.ref, imported_kind(name), finished_at=UNKNOWN_TIME, file=file
@@ -508,18 +509,17 @@ def _agentdash_answer_work(
 
 
 def _mentions_mode(answer_text: object, code: str) -> bool:
-    """Check whether the text of the model's answer names a mode; True if there is no text."""
+    """Check that the model's text names a mode; True without a text."""
     if not isinstance(answer_text, str):
         return True
     return re.search(rf"(?<![0-9.]){re.escape(code)}(?![0-9])", answer_text) is not None
 
 
-# ``pisama`` and ``agentdebugx``: findings of these tools in traces that ``convert`` has written.
+# ``pisama`` and ``agentdebugx``: findings of these tools in traces written by ``convert``.
 #
-# Pisama (0.7) reads ATIF and names its own spans by hashes, which are computed here again from
-# the ATIF file. AgentDebugX (0.5) names events, whose ids are the keys of spans in files that
-# ``convert`` has written. So each finding belongs to a known span; findings in other files cannot
-# be read.
+# Pisama (0.7) reads ATIF and names spans by hashes. They are computed again from the ATIF file.
+# AgentDebugX (0.5) names events. In files of ``convert`` their ids are keys of spans. Findings in
+# other files cannot be read.
 
 
 _OTHER: Final = "other"
@@ -527,14 +527,14 @@ _GENERATED_EVENT_ID: Final = re.compile(r"evt_[0-9a-f]{32}\Z")
 
 
 def read_pisama(files: Sequence[Path], annotator: str | None = None) -> Incoming:
-    """Read the output of ``pisama analyze --json``, with the ATIF files that were analyzed.
+    """Read the output of ``pisama analyze --json`` with the analyzed ATIF files.
 
-    Each piece of evidence of an issue becomes a label from its first to its last span. An issue
-    whose evidence names no spans becomes a label on the whole trace.
+    Each piece of evidence becomes a label from its first to its last span. Without spans the label
+    is on the whole trace.
 
     Args:
-        files: The files and folders, with both kinds of files.
-        annotator: The annotator's name, None for ``judge:pisama``.
+        files: The files and folders with the output and the ATIF files.
+        annotator: The annotator's name; None for ``judge:pisama``.
 
     Raises:
         ExchangeError: No answer of Pisama is among the files.
@@ -568,7 +568,7 @@ def read_pisama(files: Sequence[Path], annotator: str | None = None) -> Incoming
 def _add_pisama_answer(
     builder: _ToolBuilder, file: Path, issues: Sequence[Any], trajectory: _Trajectory
 ) -> None:
-    """Add the issues that Pisama has found in a trajectory; an invalid issue becomes a problem."""
+    """Add the issues in a trajectory; invalid ones become problems."""
     draft = builder.finished_work(file, trajectory.trace_id)
     for number, issue in enumerate(issues):
         with builder.wrong_finding_as_problem(file, f"issue {number}", "a Pisama issue"):
@@ -585,12 +585,12 @@ def _add_pisama_answer(
 def read_agentdebugx(files: Sequence[Path], annotator: str | None = None) -> Incoming:
     """Read the output of ``agentdebug diagnose`` on files of ``convert --to agentdebugx``.
 
-    A finding becomes a label on its event's span. The label on the decisive event is fatal; if that
-    event has no finding, a label ``other`` is added.
+    A finding becomes a label on the span of its event. The label on the decisive event is fatal. A
+    decisive event without a finding gets the label ``other``.
 
     Args:
         files: The files and folders.
-        annotator: The annotator's name, None for ``judge:agentdebugx``.
+        annotator: The annotator's name; None for ``judge:agentdebugx``.
 
     Raises:
         ExchangeError: No report of AgentDebugX is among the files.
@@ -611,7 +611,7 @@ def read_agentdebugx(files: Sequence[Path], annotator: str | None = None) -> Inc
 
 
 def _add_agentdebugx_report(builder: _ToolBuilder, file: Path, report: Record) -> None:
-    """Add the findings of a report; an invalid finding becomes a problem."""
+    """Add the findings of a report; invalid ones become problems."""
     draft = builder.finished_work(file, str(report["trace_id"]))
     decisive_event = _decisive_event(report)
     has_decisive_finding = False
@@ -637,7 +637,7 @@ def _add_agentdebugx_report(builder: _ToolBuilder, file: Path, report: Record) -
 
 
 def _decisive_event(report: Record) -> str | None:
-    """Return the id of the event of the first hypothesis, else of the root cause, else None."""
+    """Return the event id of the first hypothesis, else of the root cause; None without any."""
     attribution = report.get("attribution")
     hypotheses = attribution.get("hypotheses") if isinstance(attribution, Mapping) else None
     first = hypotheses[0] if isinstance(hypotheses, list) and hypotheses else None
@@ -647,10 +647,10 @@ def _decisive_event(report: Record) -> str | None:
 
 
 def _target_of_event(event: object) -> Target:
-    """Return the span whose key is the event's id; the whole trace if the event is None.
+    """Return the span of an event; the whole trace for None.
 
     Raises:
-        ValueError: The id is no key, because AgentDebugX has generated it.
+        ValueError: The id is not a key but generated by AgentDebugX.
     """
     if event is None:
         return WHOLE_TRACE
@@ -665,12 +665,12 @@ def _target_of_event(event: object) -> Target:
 
 @dataclass(frozen=True, slots=True)
 class _Trajectory:
-    """An ATIF trajectory that ``convert`` has written.
+    """An ATIF trajectory written by ``convert``.
 
     Attributes:
         id: Pisama's id of the trajectory.
         trace_id: The id of the original trace.
-        keys: The keys of the original spans by Pisama's ids of spans, in order.
+        keys: The keys of the original spans by Pisama's ids, in order.
     """
 
     id: str
@@ -687,16 +687,16 @@ class _Trajectory:
         trace_id = extra.get("trace")
         if not isinstance(trace_id, str):
             return None
-        # Pisama's ids are hashes (pisama/_atif.py). A trace's is of its session. A span's is of
-        # trace, document, agent, step, and the number of the call in the step (0: the message).
-        # Document and agent are hashed as lists.
+        # Pisama's ids are hashes (pisama/_atif.py). The id of a trace is a hash of its session. The
+        # id of a span is a hash of trace, document, agent, step and the number of the call (0 for
+        # the message). Document and agent are lists.
         pisama_id = hashlib.sha256(str(record["session_id"]).encode()).hexdigest()[:32]
         document = [record["trajectory_id"]]
         keys: dict[str, str] = {}
         for step in record.get("steps", ()):
             step_keys = step.get("extra", {}).get("spans") or [""]
             calls = step.get("tool_calls") or []
-            # The first key is of the step's message, the last ones are of its calls.
+            # The first key is that of the message, and the last ones are those of the calls.
             call_keys = step_keys[len(step_keys) - len(calls) :] if calls else []
             for number, key in enumerate([step_keys[0], *call_keys]):
                 parts = [pisama_id, document, [agent["name"]], step["step_id"], number]
@@ -706,7 +706,7 @@ class _Trajectory:
 
 
 def _targets_of_issue(issue: Record, trajectory: _Trajectory) -> list[Target]:
-    """Return the different ranges of spans in an issue's evidence; the whole trace without any."""
+    """Return the ranges of spans in an issue's evidence; the whole trace without any."""
     index_by_id = {span: index for index, span in enumerate(trajectory.keys)}
     targets: dict[Target, None] = {}
     for evidence in issue["evidence"]:
@@ -722,7 +722,7 @@ def _targets_of_issue(issue: Record, trajectory: _Trajectory) -> list[Target]:
 
 
 class _ToolBuilder(AnnotatorBuilder):
-    """The findings of one tool that were read so far."""
+    """The findings of one tool so far."""
 
     def __init__(self, tool: str, annotator: str | None) -> None:
         super().__init__(shipped_taxonomy(tool), annotator or f"judge:{tool}")
@@ -733,7 +733,7 @@ class _ToolBuilder(AnnotatorBuilder):
         }
 
     def records_in(self, files: Sequence[Path], *suffixes: str) -> Iterator[tuple[Path, Record]]:
-        """Yield each JSON object of the files with its file; unreadable files become problems.
+        """Yield the JSON objects in files with their files; unreadable files become problems.
 
         A file has one object, a list of objects, or one object per line.
         """
@@ -742,12 +742,12 @@ class _ToolBuilder(AnnotatorBuilder):
 
     @contextmanager
     def wrong_finding_as_problem(self, file: Path, location: str, name: str) -> Iterator[None]:
-        """Turn an error of the block, which reads a finding of a tool, into a problem.
+        """Turn an error in the ``with`` block into a problem with a finding.
 
         Args:
             file: The file.
             location: The location in the file.
-            name: What the finding should be, with its article.
+            name: The name of such a finding, with its article.
         """
         try:
             yield
@@ -769,11 +769,11 @@ class _ToolBuilder(AnnotatorBuilder):
         An unknown mode becomes ``other``, with its name in the note.
 
         Args:
-            draft: The work to which the finding is added.
-            mode: The tool's name of the failure mode.
+            draft: The work.
+            mode: The tool's name of the mode.
             target: The target.
-            notes: The lines of the note; empty ones are left out.
-            confidence: The confidence; ignored if it is not a number.
+            notes: The lines of the note. Empty ones are left out.
+            confidence: The confidence. Other values than numbers are ignored.
             fatal: True if the failure decided the outcome.
         """
         slug = self._modes.get(mode, _OTHER)

@@ -1,6 +1,6 @@
-"""The modes of a new codebook that each mode of an old one becomes.
+"""The translation of modes from an old codebook to a new one.
 
-Open codes can become a mode: the next version of a codebook, and the map that carries them over.
+A new version can also turn open codes into a mode.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from mast_tui.workspace.registers.tags import TaggedPlace
 
 
 class ModeChange(StrEnum):
-    """The change of a mode."""
+    """The kinds of change of a mode."""
 
     SAME = "same"
     RENAMED = "renamed"
@@ -35,15 +35,15 @@ class ModeChange(StrEnum):
 
 @dataclass(frozen=True)
 class CodebookMap:
-    """The modes of a new codebook that each mode of an old codebook becomes.
+    """The translation of an old codebook's modes to a new codebook.
 
     Attributes:
         old: The old codebook.
         new: The new codebook.
         targets: The new slugs by old slug, in the order of the old modes.
-        places: The new slugs of single open codes, by annotator, trace, target, and whether it is a
-            label (True) or a note. Other open codes stay so, unless ``targets`` has an entry for
-            them.
+        places: The new slugs of single open codes. The key is the annotator, the trace, the target,
+            and True for a label or False for a note. Other open codes stay open, unless ``targets``
+            has an entry for them.
     """
 
     old: Taxonomy
@@ -55,8 +55,8 @@ class CodebookMap:
     def sources(self) -> Mapping[str, tuple[str, ...]]:
         """The old slugs by new slug, in the order of the new modes.
 
-        Open codes, the labels under no mode, are no source: a trace without them says nothing about
-        the mode that they become.
+        Open codes are left out. They belong to no mode, so a trace without them has no verdict on
+        the new mode.
         """
         return {
             mode.slug: tuple(
@@ -69,28 +69,25 @@ class CodebookMap:
 
     @property
     def added(self) -> tuple[str, ...]:
-        """The new slugs that no old mode becomes, so that no one has looked for them."""
+        """The new slugs without an old mode. No one has looked for them yet."""
         return tuple(slug for slug, sources in self.sources.items() if not sources)
 
     def single_target(self, slug: str) -> str | None:
-        """Return the slug of the one mode that an old mode becomes.
-
-        Return None if the old mode is split, dropped or unknown.
-        """
+        """Return the new slug of an old mode; None if it is split, dropped or unknown."""
         slugs = self._new_slugs(slug)
         return slugs[0] if len(slugs) == 1 else None
 
     def slug_for_label(self, label: Label) -> str | None:
         """Return the new slug of a label's mode; None if the label is not carried over."""
         if label.mode == OPEN_SLUG:
-            # A single open code may become a mode, unlike the others.
+            # Single open codes can have a mode of their own.
             is_label = True
             tagged_place = (label.annotator, label.trace_id, label.target, is_label)
             return self.places.get(tagged_place) or self.single_target(OPEN_SLUG)
         return self.single_target(label.mode)
 
     def slug_for_note(self, annotator: str, trace_id: str, key: str) -> str | None:
-        """Return the slug of the label that a note on a span becomes; None if it stays a note.
+        """Return the mode of the label that replaces a note; None if it stays a note.
 
         Args:
             annotator: The annotator's name.
@@ -104,7 +101,7 @@ class CodebookMap:
         return self.targets.get(slug, (OPEN_SLUG,) if slug == OPEN_SLUG else ())
 
     def change(self, slug: str) -> ModeChange:
-        """Return the kind of change of a mode of the old codebook, by its slug."""
+        """Return the kind of change of an old mode."""
         slugs = self._new_slugs(slug)
         if not slugs:
             return ModeChange.DROPPED
@@ -116,16 +113,18 @@ class CodebookMap:
 
 
 def codebook_map(old: Taxonomy, new: Taxonomy, path: Path | None) -> CodebookMap:
-    """Return the new modes of each old mode, from a crosswalk or else by the same slug.
+    """Return the map from a crosswalk.
+
+    Modes without an entry keep their slug.
 
     Args:
         old: The codebook of the labels.
-        new: The codebook to which the labels are carried.
-        path: The file of the crosswalk, None if all slugs are the same.
+        new: The new codebook.
+        path: The file of the crosswalk; None without one.
 
     Raises:
-        ExchangeError: The file cannot be read or names an unknown mode, both are the same codebook,
-            or an old mode has no entry in the file and no new mode with its slug.
+        ExchangeError: The file is not usable, both codebooks are the same, or an old mode has no
+            counterpart.
     """
     if old.ref == new.ref:
         raise ExchangeError(
@@ -142,14 +141,14 @@ def codebook_map(old: Taxonomy, new: Taxonomy, path: Path | None) -> CodebookMap
             f'{unmapped[0]} = "its new slug", a list to split it, [] to drop it'
         )
     targets = {mode.slug: known_targets[mode.slug] for mode in old.modes}
-    # The open mode need not be among the modes of a taxonomy.
+    # ``modes`` may lack the open mode.
     if OPEN_SLUG in targets_in_file:
         targets[OPEN_SLUG] = targets_in_file[OPEN_SLUG]
     return CodebookMap(old, new, targets)
 
 
 def _targets_in_crosswalk(old: Taxonomy, new: Taxonomy, path: Path) -> dict[str, tuple[str, ...]]:
-    """Return the new slugs by old slug from the file of a crosswalk."""
+    """Read the new slugs by old slug from a crosswalk."""
     entries = [entry for entry in read_crosswalk(path) if entry.taxonomy in (ANY, old.ref)]
     if not entries:
         raise ExchangeError(f"{path}: maps no mode of {old.ref}; put its modes under [modes]")
@@ -170,7 +169,7 @@ def _mode_named(taxonomy: Taxonomy, name: str, path: Path) -> Mode:
 
 
 def _check_no_contradictions(entries: Sequence[CrosswalkEntry], path: Path) -> None:
-    """Raise ``ExchangeError`` if one entry drops a mode that another entry keeps."""
+    """Check that no mode is both dropped and kept."""
     dropped_modes = {entry.source for entry in entries if not entry.targets}
     mapped_modes = {entry.source for entry in entries if entry.targets}
     contradictory_modes = dropped_modes & mapped_modes
@@ -181,14 +180,14 @@ def _check_no_contradictions(entries: Sequence[CrosswalkEntry], path: Path) -> N
 _NOT_IN_SLUG: Final = re.compile(r"[^a-z0-9]+")
 _OWN_VERSION: Final = re.compile(r"(.*)\+(\d+)\Z", re.DOTALL)
 _MAX_SLUG_LENGTH: Final = 64
-"""The most characters of a slug that is made from a name."""
+"""The most characters of a slug made from a name."""
 
 
 class ModeFields(TypedDict, total=False):
     """Further fields of a new mode.
 
-    Without a ``slug`` it follows from the name, and without a ``code`` it is the next free one of
-    the category. ``examples`` say when the mode applies.
+    The default ``slug`` is made from the name. The default ``code`` is the next free one of the
+    category. ``examples`` say when the mode applies.
     """
 
     definition: str
@@ -206,18 +205,18 @@ def with_mode(
     used_versions: Collection[str] = (),
     **fields: Unpack[ModeFields],
 ) -> Taxonomy:
-    """Return the next version of a codebook, which has one more mode.
+    """Return the next version of a codebook, with one more mode.
 
     Args:
         old: The codebook.
         name: The name of the new mode.
-        category: The id of the mode's category, in which it becomes the last mode.
-        version: The new version; by default ``3+1`` follows ``3``, and ``3+2`` follows ``3+1``.
-        used_versions: The names ``id@version`` that a default version may not have.
+        category: The id of the category. The mode becomes its last one.
+        version: The new version; by default ``3+1`` after ``3``, and ``3+2`` after ``3+1``.
+        used_versions: The references ``id@version`` that a default version must avoid.
         fields: Further fields of the mode.
 
     Raises:
-        ExchangeError: There is no such category, no free code, or no slug for the name.
+        ExchangeError: There is no such category or no free code, or the name gives no slug.
         TaxonomyError: The name, slug, code or version is not valid, or another mode has it.
     """
     if category not in [known_category.id for known_category in old.categories]:
@@ -247,20 +246,20 @@ def with_mode(
 def candidate_map(
     old: Taxonomy, new: Taxonomy, slug: str, codes: Collection[OpenCode]
 ) -> CodebookMap:
-    """Return a map by which some open codes become labels of a new mode, and all else stays.
+    """Return a map that turns open codes into labels of a new mode.
 
     Args:
         old: The codebook of the open codes.
-        new: The codebook that ``with_mode`` returned.
+        new: The codebook with the new mode.
         slug: The slug of the new mode.
-        codes: The open codes that become labels of the new mode.
+        codes: The open codes to turn into labels.
     """
     same_slugs = {mode.slug: (mode.slug,) for mode in old.modes}
     return CodebookMap(old, new, same_slugs, {code.identity: slug for code in codes})
 
 
 def taxonomy_toml(taxonomy: Taxonomy) -> str:
-    """Return the complete text of a taxonomy file, with the modes in their order."""
+    """Return the text of a taxonomy file."""
     values: dict[str, Any] = to_dict(taxonomy)
     names = ("id", "version", "name", "open", "levels")
     lines = [f"{name} = {_toml_value(values[name])}" for name in names if name in values]
@@ -272,7 +271,6 @@ def taxonomy_toml(taxonomy: Taxonomy) -> str:
 
 
 def _toml_value(value: object) -> str:
-    """Return a string, list or dict as a TOML value."""
     match value:
         case str():
             # A JSON string is valid TOML, except for this character.
@@ -288,7 +286,7 @@ def _toml_value(value: object) -> str:
 
 
 def _next_version(old: Taxonomy, used_versions: Collection[str]) -> str:
-    """Return the next version of a codebook that is not used: ``3+1`` after ``3``."""
+    """Return the next unused version of a codebook: ``3+1`` after ``3``."""
     match = _OWN_VERSION.match(old.version)
     base = old.version
     number = 0
@@ -305,7 +303,7 @@ def _next_version(old: Taxonomy, used_versions: Collection[str]) -> str:
 def _next_code(old: Taxonomy, category: str, slug: str) -> str:
     """Return the next free code of a category, such as ``1.6``.
 
-    Return the slug if the taxonomy has codes of another form.
+    In a taxonomy without such codes, return the slug.
 
     Raises:
         ExchangeError: No code is free.
@@ -317,7 +315,7 @@ def _next_code(old: Taxonomy, category: str, slug: str) -> str:
     if codes_in_category:
         first_digits = [codes_in_category[-1][0]]
     else:
-        # A new category has a first digit of its own.
+        # A new category has a new first digit.
         used_digits = {code[0] for code in codes}
         first_digits = [digit for digit in "123456789" if digit not in used_digits]
     for first_digit in first_digits:

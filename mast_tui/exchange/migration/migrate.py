@@ -1,17 +1,14 @@
-"""Migration of all work under one codebook to the next, as one import that can be undone.
+"""The migration of all work from one codebook to the next, as an import that can be undone.
 
-Nothing under the old codebook changes, so both have figures. The ids of carried events follow from
-those of the old events: when two machines that made the same migration merge, it counts once.
+The work under the old codebook stays. The ids of carried events are derived from the old events, so
+the same migration on two machines makes the same events.
 
-The work of an annotator is carried event by event. Each event is applied in order, and its changes
-under the new codebook are yielded with its time. So passes, reading and times stay as they are.
+Events are carried in order. Each old event is applied, and the changes under the new codebook
+become events with its time. So passes and times stay the same.
 
-The verdict on a new mode follows from the old modes that become it:
-
-- It is present if a label of any of them is in the pass.
-- It is open if one of them was split and is present, since no one knows which of its parts shows.
-- It is unsure if any of them is unsure.
-- It is absent if all of them are absent.
+The verdict on a new mode follows from the old modes that become it. It is present if one of them
+has a label. It is open if a present one was split, since its part is unknown. It is unsure if one
+of them is unsure, and absent if all of them are absent.
 """
 
 from __future__ import annotations
@@ -75,7 +72,7 @@ class _PassContent:
 
     Attributes:
         labels: The labels by id.
-        noted: The labels that notes on spans become, by the key of the span.
+        noted: The labels from notes on spans, by span key.
         verdicts: The verdicts by mode.
         reviews: The reviews by suggestion.
     """
@@ -86,20 +83,20 @@ class _PassContent:
     reviews: dict[str, ReviewGiven] = field(default_factory=dict)
 
     def apply(self, fact: Fact) -> None:
-        """Apply the change that a fact makes to the labels, verdicts or reviews."""
+        """Apply a change of labels, verdicts or reviews."""
         parts: dict[str, dict[str, Any]] = {
             "labels": self.labels,
             "verdicts": self.verdicts,
             "reviews": self.reviews,
         }
-        # Only changes of other parts need a time.
+        # Only other parts of a pass have times.
         for part, name, value in changes_in_pass(fact, time=""):
             _set_or_remove(parts[part], name, value)
 
 
 @dataclass(slots=True)
 class _CarriedPass:
-    """A pass while it is being carried, with its content under the old and the new codebook."""
+    """A pass with its content under the old and the new codebook so far."""
 
     old: _PassContent = field(default_factory=_PassContent)
     new: _PassContent = field(default_factory=_PassContent)
@@ -108,7 +105,7 @@ class _CarriedPass:
     withdrawn: bool = False
 
     def note_state(self, fact: Fact) -> None:
-        """Note the start, the withdrawal or the end of the pass; other facts change nothing."""
+        """Note the start, withdrawal or end of the pass."""
         match fact:
             case PassStarted(kind):
                 self.kind = kind
@@ -122,10 +119,10 @@ class _CarriedPass:
 
 
 class NewIds:
-    """The ids of carried objects, which are the same on every machine.
+    """The ids of carried objects, the same on every machine.
 
-    ``suggestions`` holds the new id of each judge's label by its old id. Judges are carried before
-    people, so that their suggestions are known.
+    ``suggestions`` are the new ids of judges' labels by old id. Judges are carried first, so that
+    these ids are known for people's work.
     """
 
     def __init__(self, ref: str, attempt: int) -> None:
@@ -138,10 +135,10 @@ class NewIds:
 
 
 class CarriedWork:
-    """One annotator's work on one trace, carried from the old codebook to the new one.
+    """An annotator's work on a trace while it is carried.
 
-    After the last event ``new_label_ids`` holds the ids of new labels by the ids of old labels, and
-    ``look_again`` the new modes that must be looked at again because their old mode was split.
+    ``new_label_ids`` are the ids of new labels by old id. ``look_again`` are the new modes to check
+    again after a split.
     """
 
     def __init__(
@@ -150,22 +147,25 @@ class CarriedWork:
         new_ids: NewIds,
         labelled_modes: Collection[tuple[str | None, str]] = frozenset(),
     ) -> None:
-        """Start without events; ``labelled_modes`` are pairs of a trace and a labelled old mode."""
+        """Start without events.
+
+        ``labelled_modes`` are pairs of a trace and an old mode with labels.
+        """
         self._map = mapping
         self._new_ids = new_ids
         self._labelled_modes = labelled_modes
         self._passes: dict[int, _CarriedPass] = {}
         self._old_decisions: dict[str, Decision] = {}
-        """The present decisions under the old codebook, by item."""
+        """The valid decisions under the old codebook by item."""
         self._new_decisions: dict[str, Decision] = {}
-        """The decisions carried to the new codebook, by item."""
+        """The decisions under the new codebook by item."""
         self.new_label_ids: dict[str, str] = {}
         self.look_again: tuple[str, ...] = ()
 
     def carried(self, events: Sequence[Event]) -> Iterator[NewEvent]:
         """Yield the events of the work under the new codebook, in order.
 
-        At the end come the events that reopen the work if modes must be looked at again.
+        Work with modes to check again is reopened at the end.
 
         Args:
             events: All events of the annotator on the trace under the old codebook, in order.
@@ -177,7 +177,10 @@ class CarriedWork:
         yield from self._reopening_events(events[-1])
 
     def _new_event(self, event: Event, fact: Fact, number: int) -> NewEvent:
-        """Return the new event of a fact; ``number`` counts the facts of one old event."""
+        """Return the event of a fact.
+
+        ``number`` counts the facts of the old event.
+        """
         return NewEvent(
             event.annotator,
             event.trace_id,
@@ -189,7 +192,7 @@ class CarriedWork:
         )
 
     def _carried_facts(self, event: Event) -> Iterator[Fact]:
-        """Apply an old event to its pass, and yield the facts for it under the new codebook."""
+        """Apply an old event, and yield its facts under the new codebook."""
         fact = event.fact
         if isinstance(fact, Decided):
             yield from self._after_decision(fact, event.trace_id)
@@ -199,15 +202,15 @@ class CarriedWork:
             case Judged():
                 yield self._carried_judgement(carried_pass, fact)
             case LookAgainSet(_, modes):
-                # Modes that must be looked at again since an earlier migration stay so under their
-                # new slugs. ``_reopening_events`` yields the fact for them.
+                # These modes are still to check from an earlier migration. ``_reopening_events``
+                # yields their fact.
                 self.look_again = tuple(
                     slug for mode in modes for slug in self._map.targets.get(mode, ())
                 )
             case LabelAdded() | LabelRemoved() | LabelChanged() | VerdictSet() | ReviewSet():
                 carried_pass.old.apply(fact)
                 changes = list(self._carried_changes(carried_pass))
-                # Working time is computed from event times, so there is always an event.
+                # Working time is computed from events, so each old event needs a new one.
                 yield from changes or [_READ_NOTHING]
             case SpanNoteSet(key, _, text):
                 yield fact
@@ -223,7 +226,7 @@ class CarriedWork:
                 yield fact
 
     def _label_of_note(self, event: Event, key: str, text: str, mode: str) -> Label:
-        """Return the label of a mode that a note on a span becomes."""
+        """Return the label that replaces a note on a span."""
         trace_id = event.trace_id or ""
         number = event.pass_number or 0
         return Label(
@@ -241,14 +244,14 @@ class CarriedWork:
     # A pass
 
     def _carried_changes(self, carried_pass: _CarriedPass) -> Iterator[Fact]:
-        """Update a pass's content under the new codebook, and yield the changes as facts."""
+        """Update a pass under the new codebook, and yield the changes as facts."""
         earlier = carried_pass.new
         labels_with_modes = [
             *(
                 (label, self._map.slug_for_label(label))
                 for label in carried_pass.old.labels.values()
             ),
-            # Labels from notes have their new modes already.
+            # These labels already have new modes.
             *((label, label.mode) for label in carried_pass.old.noted.values()),
         ]
         labels = self._carried_labels(labels_with_modes)
@@ -277,11 +280,11 @@ class CarriedWork:
     ) -> dict[str, Label]:
         """Return the labels under the new codebook by id.
 
-        Old labels that get the same mode and target become one label with all their notes. The id
-        of each new label is recorded in ``new_label_ids``.
+        Labels with the same new mode and target are joined with their notes. ``new_label_ids`` is
+        updated.
 
         Args:
-            labels_with_modes: The old labels, each with its new mode, None if it is not carried.
+            labels_with_modes: The old labels with their new modes; None for a label to leave out.
         """
         labels_by_target: dict[tuple[str, Target], Label] = {}
         for label, mode in labels_with_modes:
@@ -299,13 +302,12 @@ class CarriedWork:
                 new_label = replace(new_label, note=note, severity=severity)
             labels_by_target[mode, label.target] = new_label
             self.new_label_ids[label.id] = new_label.id
-            # A judge's labels are suggestions, to which other labels refer by id.
+            # A judge's labels are suggestions. Other labels refer to their ids.
             if annotator_kind(label.annotator) is AnnotatorKind.JUDGE:
                 self._new_ids.suggestions[label.id] = new_label.id
         return {label.id: label for label in labels_by_target.values()}
 
     def _carried_label(self, label: Label, mode: str) -> Label:
-        """Return an old label under the new codebook, with its new mode and the new ids."""
         suggestion = label.suggestion
         if suggestion is not None:
             suggestion = self._new_ids.suggestions.get(suggestion, suggestion)
@@ -320,14 +322,14 @@ class CarriedWork:
     def _carried_verdicts(
         self, carried_pass: _CarriedPass, labels: Iterable[Label]
     ) -> dict[str, VerdictValue]:
-        """Return the absent and unsure verdicts on new modes that have none of ``labels``."""
+        """Return the absent and unsure verdicts on new modes without a label."""
         labelled_modes = {label.mode for label in labels}
         values = {
             mode: self._value_from_old_modes(old_modes, carried_pass)
             for mode, old_modes in self._map.sources.items()
             if mode not in labelled_modes
         }
-        # Present without a label comes from an old mode that was split, so the new mode is open.
+        # A new mode that is present without a label comes from a split mode, so it is open.
         return {
             mode: value
             for mode, value in values.items()
@@ -337,7 +339,7 @@ class CarriedWork:
     def _value_from_old_modes(
         self, old_modes: Sequence[str], carried_pass: _CarriedPass
     ) -> VerdictValue | None:
-        """Return the verdict on a new mode that follows from its old modes; None leaves it open."""
+        """Return the verdict on a new mode from its old modes; None if it is open."""
         labelled_modes = {label.mode for label in carried_pass.old.labels.values()}
         if labelled_modes.intersection(old_modes):
             return VerdictValue.PRESENT
@@ -349,22 +351,22 @@ class CarriedWork:
         return None
 
     def _carried_reviews(self, old: Mapping[str, ReviewGiven]) -> dict[str, ReviewGiven]:
-        """Return the reviews of suggestions that exist under the new codebook, by new id."""
+        """Return the reviews of carried suggestions by their new ids."""
         reviews: dict[str, ReviewGiven] = {}
         for suggestion, review in old.items():
             new_suggestion = self._new_ids.suggestions.get(suggestion)
             if new_suggestion is None:
                 continue
             label = None if review.label is None else self.new_label_ids.get(review.label)
-            # A review that accepted a label is carried only with this label.
+            # A review that accepted a label needs this label.
             if label is not None or review.answer is ReviewAnswer.REJECT:
                 reviews[new_suggestion] = replace(review, label=label)
         return reviews
 
     def _carried_judgement(self, carried_pass: _CarriedPass, fact: Judged) -> Judged:
-        """Return a judge's result under the new modes; also set the verdicts of the pass.
+        """Return a judge's result under the new codebook, and set the verdicts of the pass.
 
-        The result covers the new modes on which the judge has a label or a verdict.
+        The new result has the modes with a label or a verdict.
         """
         # ``_carried_verdicts`` reads the old verdicts from the pass.
         carried_pass.old.verdicts = dict.fromkeys(fact.absent, VerdictValue.ABSENT)
@@ -373,21 +375,21 @@ class CarriedWork:
         verdicts = self._carried_verdicts(carried_pass, labels.values())
         carried_pass.new.verdicts = verdicts
         present = {label.mode for label in labels.values()}
-        # In the order of the new modes.
+        # This keeps the order of the new modes.
         judged = tuple(mode for mode in self._map.sources if mode in present or mode in verdicts)
         absent = tuple(mode for mode in judged if verdicts.get(mode) is VerdictValue.ABSENT)
         unsure = tuple(mode for mode in judged if verdicts.get(mode) is VerdictValue.UNSURE)
         return Judged(judged, absent, fact.run, unsure)
 
-    # What is to be looked at again
+    # Modes to check again
 
     def _reopening_events(self, last: Event) -> Iterator[NewEvent]:
-        """Yield the events by which the annotator must look again at modes in the last reading.
+        """Yield the events that ask for a check of modes in the last reading.
 
-        The modes are stored in ``look_again``. Yields nothing if there is no such mode, and for
-        judges. ``last`` is the last event of the work.
+        The modes are stored in ``look_again``. Judges are not asked. ``last`` is the last event of
+        the work.
         """
-        # Pass number 0 holds the events of no pass.
+        # Number 0 stands for events without a pass.
         valid_passes = {
             number: carried_pass
             for number, carried_pass in self._passes.items()
@@ -406,13 +408,13 @@ class CarriedWork:
         pass_key = (last.annotator, last.trace_id, self._map.new.ref, number)
         look_again_id = self._new_ids.id_for("look again", last.id)
         yield NewEvent(*pass_key, LookAgainSet((), self.look_again), id=look_again_id)
-        # The reading is reopened unless a later pass, such as a retest, follows it.
+        # A reading stays finished if a later pass follows, such as a retest.
         if carried_pass.finish is not None and number == max(valid_passes):
             open_id = self._new_ids.id_for("open", last.id)
             yield NewEvent(*pass_key, PassUnfinished(carried_pass.finish), id=open_id)
 
     def _modes_to_look_at(self, carried_pass: _CarriedPass) -> tuple[str, ...]:
-        """Return the new modes that are open because of a split by this or an earlier migration."""
+        """Return the new modes that a split of this or an earlier migration leaves open."""
         labelled_modes = {label.mode for label in carried_pass.new.labels.values()}
         answered_modes = labelled_modes | carried_pass.new.verdicts.keys()
         return tuple(
@@ -421,7 +423,7 @@ class CarriedWork:
             if mode not in answered_modes
             and (
                 mode in self.look_again
-                # Without a label here, the label of the old mode was not carried: it was split.
+                # A present old mode without a new label was split.
                 or self._value_from_old_modes(old_modes, carried_pass) is VerdictValue.PRESENT
             )
         )
@@ -440,10 +442,10 @@ class CarriedWork:
             yield Decided(item, old_decision, new_decision)
 
     def _carried_decisions(self, trace_id: str | None) -> dict[str, Decision]:
-        """Return the decisions under the new codebook that follow from the old ones, by item.
+        """Return the decisions under the new codebook by item.
 
-        The item of a decision on a verdict is the mode; that of a decision on labelled spans begins
-        with the mode.
+        The item of a decision on a verdict is the mode. The item of a decision on spans begins with
+        the mode.
         """
         decisions: dict[str, Decision] = {}
         for mode, sources in self._map.sources.items():
@@ -465,14 +467,10 @@ class CarriedWork:
     def _decided_value(
         self, sources: Sequence[str], decisions: Sequence[Decision], trace_id: str | None
     ) -> VerdictValue | None:
-        """Return the decided value of a mode of the new codebook, or None if none follows.
+        """Return the decided value of a new mode; None if it stays undecided.
 
-        It follows from the decisions on the old modes that became the mode (``sources``), except:
-
-        - There is no decision.
-        - Each old mode decided as present was split into several modes, so that it is unknown
-          which of them is present.
-        - None is present or unsure, but an old mode without a decision has labels.
+        ``sources`` are its old modes. Present needs a present old mode that was not split. Absent
+        needs the other old modes to be without labels.
         """
         values = {decision.value for decision in decisions}
         if VerdictValue.PRESENT in values:
@@ -492,7 +490,7 @@ class CarriedWork:
     def _joined_decision(
         self, mode: str, value: VerdictValue, decisions: Sequence[Decision]
     ) -> Decision:
-        """Return one decision with this value on a new mode, for the decisions on its old modes."""
+        """Return the decision on a new mode, joined from the decisions on its old modes."""
         last_decision = max(decisions, key=lambda decision: decision.decided_at)
         matching = [decision for decision in decisions if decision.value is value]
         return replace(
@@ -512,13 +510,13 @@ class CarriedWork:
         )
 
     def _joined_answers(self, decisions: Sequence[Decision]) -> tuple[SideAnswer, ...]:
-        """Return the annotators' answers in several decisions, joined to one for each annotator."""
+        """Return the answers of the annotators, joined over several decisions."""
         values: dict[str, list[VerdictValue | None]] = {}
         targets: dict[str, list[Target]] = {}
         for decision in decisions:
             is_split = self._map.single_target(decision.mode) is None
             for answer in decision.said:
-                # If a split mode is present, it is not known which of the new modes is.
+                # It is unknown which part of a present split mode is present.
                 is_open = is_split and answer.value is VerdictValue.PRESENT
                 values.setdefault(answer.annotator, []).append(None if is_open else answer.value)
                 targets.setdefault(answer.annotator, []).extend(() if is_open else answer.targets)
@@ -529,13 +527,13 @@ class CarriedWork:
 
 
 def carried_study_event(mapping: CodebookMap, new_ids: NewIds, event: Event) -> NewEvent | None:
-    """Return an event that sets a study or guideline, as an event under the new codebook.
+    """Return a study or guideline event under the new codebook.
 
-    Returns None for other events, and for a guideline whose mode was split or dropped.
+    The result is None for other events, and for a guideline on a split or dropped mode.
 
     Args:
-        mapping: The new modes of each old mode.
-        new_ids: Makes the ids of the migration.
+        mapping: The translation of modes.
+        new_ids: The ids of the migration.
         event: The event under the old codebook.
     """
     match event.fact:
@@ -570,11 +568,11 @@ def _study_under_map(study: Study | None, mapping: CodebookMap) -> Study | None:
 def _guideline_under_map(
     guideline: Guideline | None, mapping: CodebookMap, new_ids: NewIds
 ) -> Guideline | None:
-    """Return a guideline under the new codebook, None if its mode was split or dropped."""
+    """Return a guideline under the new codebook; None if its mode was split or dropped."""
     mode = None if guideline is None else mapping.single_target(guideline.mode)
     if guideline is None or mode is None:
         return None
-    # The item is that of the decision which prompted the guideline; it begins with the mode.
+    # The item of a decision begins with its mode.
     item = None if guideline.item is None else mode + guideline.item.removeprefix(guideline.mode)
     return replace(guideline, id=new_ids.id_for("guideline", guideline.id), mode=mode, item=item)
 
@@ -582,7 +580,7 @@ def _guideline_under_map(
 def _differences(
     earlier: Mapping[str, _Value], later: Mapping[str, _Value]
 ) -> Iterator[tuple[str, _Value | None, _Value | None]]:
-    """Yield the name, the earlier and the later value of each entry that differs."""
+    """Yield the name, the earlier and the later value of changed entries."""
     for name in dict.fromkeys([*earlier, *later]):
         if earlier.get(name) != later.get(name):
             yield name, earlier.get(name), later.get(name)
@@ -605,19 +603,18 @@ def _strongest_value(values: Collection[VerdictValue | None]) -> VerdictValue | 
 
 
 Work = tuple[str, str]
-"""Annotator and trace id."""
+"""An annotator's name and a trace id."""
 
 OWN_WORK: Final = "own_work"
-"""Reason why a reading is left: its annotator has worked under the new codebook."""
+"""The reason to leave a reading: its annotator has worked under the new codebook."""
 
 GONE_ON: Final = "gone_on"
-"""Reason why a reading is left: it was carried over before, and work under the old codebook
-continued since."""
+"""The reason to leave a reading: its old work continued after an earlier migration."""
 
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """A reading that was not carried over, with the reason: ``OWN_WORK`` or ``GONE_ON``."""
+    """A reading that was not carried over. ``why`` is ``OWN_WORK`` or ``GONE_ON``."""
 
     annotator: str
     trace_id: str
@@ -626,9 +623,9 @@ class Left:
 
 @dataclass(frozen=True, slots=True)
 class LookAgain:
-    """A trace that an annotator is to look at again for ``modes`` of the new codebook.
+    """A trace with ``modes`` that an annotator has to check again.
 
-    ``places`` are the labels of split modes that they had there.
+    ``places`` are the annotator's labels of the split modes.
     """
 
     annotator: str
@@ -644,14 +641,14 @@ class Migrated:
     Attributes:
         record: The import of the migration.
         events: The number of added events.
-        works: The carried works.
-        carried: The carried labels of all passes, by their old id.
-        joined: The old ids of labels that became part of another label.
-        look_again: The traces that annotators must look at again.
-        dropped: The labels of dropped modes in the last passes.
-        left: The readings that were not carried over, except unchanged ones that an earlier
-            migration has carried.
-        lost: The labels that should have been carried but are missing. It should be empty.
+        works: The carried work.
+        carried: The carried labels of all passes by old id.
+        joined: The old ids of labels that joined another one.
+        look_again: The traces to check again.
+        dropped: The labels of dropped modes in last passes.
+        left: The readings that were not carried. Unchanged ones from an earlier migration are left
+            out.
+        lost: The labels that are missing because of a defect.
     """
 
     record: ImportRecord | None = None
@@ -666,16 +663,18 @@ class Migrated:
 
 
 def migrate(workspace: Workspace, mapping: CodebookMap, author: str | None) -> Migrated:
-    """Copy all work under an old codebook to the new one; work already under the new one stays.
+    """Copy all work under an old codebook to the new one.
+
+    Existing work under the new codebook stays.
 
     Args:
-        workspace: The workspace; for a trial, a copy of it.
-        mapping: The old and the new codebook, with the new modes of each old mode.
-        author: The name of the user, None if it is not known.
+        workspace: The workspace, or a trial copy.
+        mapping: The codebooks and the translation of modes.
+        author: The name of the user; None if unknown.
 
     Raises:
         ExchangeError: There is no work under the old codebook.
-        WorkspaceError: The workspace cannot be written, or its taxonomy of this reference has
+        WorkspaceError: The workspace cannot be written, or has a taxonomy of this reference with
             other modes.
     """
     works, study_events = _events_by_work(workspace, mapping.old.ref)
@@ -704,7 +703,7 @@ def migrate(workspace: Workspace, mapping: CodebookMap, author: str | None) -> M
 
 
 def _request_key(mapping: CodebookMap) -> str:
-    """Return a text of the whole map, by which the same request continues an interrupted one."""
+    """Return the text by which the same request continues an interrupted migration."""
     mapped_open_codes = [
         [
             name,
@@ -714,7 +713,7 @@ def _request_key(mapping: CodebookMap) -> str:
             target.quote,
             target.char_start,
             target.char_end,
-            is_label,  # otherwise a note
+            is_label,  # False for a note
             new_mode,
         ]
         for (name, trace_id, target, is_label), new_mode in mapping.places.items()
@@ -724,15 +723,15 @@ def _request_key(mapping: CodebookMap) -> str:
 
 
 def check_lead(workspace: Workspace, old: Taxonomy, author: str | None) -> None:
-    """Check that the user may migrate a taxonomy: if it has a study, only the study's lead may.
+    """Check that the user leads the study of a taxonomy, if it has one.
 
     Args:
         workspace: The workspace.
         old: The old taxonomy.
-        author: The name of the user, None if it is not known.
+        author: The name of the user; None if unknown.
 
     Raises:
-        ExchangeError: The taxonomy has a study that another person has set up.
+        ExchangeError: Another person leads the study.
     """
     lead = workspace.study_leads().get(old.ref)
     if lead is not None and author != lead:
@@ -743,7 +742,7 @@ def check_lead(workspace: Workspace, old: Taxonomy, author: str | None) -> None:
 
 
 def standing_migrations(workspace: Workspace) -> tuple[ImportRecord, ...]:
-    """Return the migrations in a workspace that were not undone, the earliest first."""
+    """Return the migrations that were not undone, the earliest first."""
     return tuple(
         record
         for record in workspace.imports()
@@ -754,7 +753,7 @@ def standing_migrations(workspace: Workspace) -> tuple[ImportRecord, ...]:
 def _events_by_work(
     workspace: Workspace, ref: str
 ) -> tuple[Mapping[Work, Sequence[Event]], Sequence[Event]]:
-    """Return the events on traces by annotator and trace, judges first, and the events on studies.
+    """Return the events on traces by annotator and trace, judges first, and the other events.
 
     ``ref`` is the taxonomy of the events.
     """
@@ -774,14 +773,14 @@ def _is_judge(name: str) -> bool:
 
 
 class _Migration:
-    """One migration, and its results so far."""
+    """A migration with its results so far."""
 
     def __init__(self, workspace: Workspace, mapping: CodebookMap, record: ImportRecord) -> None:
         self._workspace = workspace
         self._map = mapping
         self._record = record
-        # The ids of a migration that was undone cannot be used again. The ``files`` of a migration
-        # are the references of its two codebooks.
+        # The ids of an undone migration cannot be used again. The ``files`` of a migration are its
+        # two codebooks.
         attempt = sum(
             earlier.format == MIGRATION
             and earlier.files == record.files
@@ -789,13 +788,13 @@ class _Migration:
             for earlier in workspace.imports()
         )
         self._new_ids = NewIds(mapping.new.ref, attempt)
-        # An interrupted run of the same migration has written these.
+        # An interrupted run of this migration has written this work.
         migrated_works = {(work[0], work[1]) for work, _ in workspace.import_works(record)}
         self._other_works = {
             (trace_pass.annotator, trace_pass.trace_id)
             for trace_pass in workspace.passes(taxonomy=mapping.new.ref)
         } - migrated_works
-        """The annotator and trace of other work under the new codebook, which stays unchanged."""
+        """The other work under the new codebook, by annotator and trace. It stays unchanged."""
         self._old_labels = workspace.labels(taxonomy=mapping.old.ref, pass_number=None)
         self._labelled_modes = {
             (label.trace_id, label.mode)
@@ -807,7 +806,7 @@ class _Migration:
         self._result = Migrated(record)
 
     def carry_study(self, events: Iterable[Event]) -> None:
-        """Copy the events that set guidelines, and the study if the new codebook has none."""
+        """Copy the guidelines, and the study if the new codebook has none."""
         if self._workspace.study(self._map.new.ref) is not None:
             events = [event for event in events if not isinstance(event.fact, StudySet)]
         carried = (carried_study_event(self._map, self._new_ids, event) for event in events)
@@ -816,9 +815,9 @@ class _Migration:
     def carried_events(
         self, works: Mapping[Work, Sequence[Event]]
     ) -> Iterator[tuple[Work, Sequence[NewEvent]]]:
-        """Yield each annotator and trace with the events under the new codebook.
+        """Yield the work to write, with its events under the new codebook.
 
-        Where the annotator already has other work under the new codebook, nothing is carried.
+        Existing work of the annotator on the trace prevents this.
         """
         for work, events in works.items():
             carried_work = CarriedWork(self._map, self._new_ids, self._labelled_modes)
@@ -833,15 +832,15 @@ class _Migration:
             yield work, new_events
 
     def _record_not_carried(self, work: Work, events: Sequence[NewEvent]) -> None:
-        """Record why an annotator's work on a trace is not carried.
+        """Record the reason why work is not carried.
 
-        Nothing is recorded if an earlier migration has carried all of its ``events``.
+        Work that an earlier migration has carried completely needs no record.
         """
         known_facts = self._workspace.known_facts(
             [event.id for event in events if event.id is not None]
         )
         if len(known_facts) < len(events):
-            # If an earlier migration has carried a part, the annotator has worked on since then.
+            # Work with some known events was carried earlier and has continued.
             reason = GONE_ON if known_facts else OWN_WORK
             self._result.left.append(Left(*work, reason))
 
@@ -851,7 +850,7 @@ class _Migration:
         self._result.events += len(recorded)
 
     def finish(self, works: Mapping[Work, Sequence[Event]]) -> Migrated:
-        """Compare the new labels with the old ones, and return the completed result."""
+        """Compare the new labels with the old ones, and return the result."""
         result = self._result
         carried_works = set(result.works)
         self._compare_labels(carried_works)
@@ -872,9 +871,9 @@ class _Migration:
         return result
 
     def _compare_labels(self, carried_works: Collection[Work]) -> None:
-        """Add to the result which old labels are carried, joined with others, or lost."""
+        """Add the carried, joined and lost labels to the result."""
         result = self._result
-        # ``None`` selects the labels of all passes, as in ``_old_labels``.
+        # ``None`` selects all passes.
         new_labels = self._workspace.labels(taxonomy=self._map.new.ref, pass_number=None)
         new_ids = {label.id for label in new_labels}
         ids_of_earlier_labels = set[str]()

@@ -1,9 +1,8 @@
-"""The content of a page: one run, with the labels, verdicts and notes that its reader may see.
+"""The content of a page: a run with the labels, verdicts and notes that its reader may see.
 
-A page embeds the work as JSON, and can be imported. It holds the records ``taxonomy``, ``trace``
-and ``annotator`` as ``jsonl`` has them, and a record ``work`` for each annotator. The events of
-``jsonl`` are chained over all traces of an annotator, so that those of one trace cannot be told
-from an edited history: a page holds what follows from them.
+A page embeds the work as JSON for a later import. It has the records ``taxonomy``, ``trace`` and
+``annotator`` of ``jsonl``, and a record ``work`` for each annotator. Events are left out, since
+their chain covers all traces of an annotator.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ if TYPE_CHECKING:
 FORMAT: Final = "mast-tui-page"
 VERSION: Final = 1
 ELEMENT_ID: Final = "mast-tui-labels"
-"""The id of the element of a page that holds the records."""
+"""The id of the HTML element with the records."""
 
 _ELEMENT: Final = re.compile(
     rf"""<script\b[^>]*\bid=["']?{ELEMENT_ID}["']?[^>]*>(.*?)</script\s*>""", re.DOTALL
@@ -73,7 +72,7 @@ _UNSAFE_IN_HTML: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 
 class WorkLine(Struct, kw_only=True, omit_defaults=True, tag_field="record", tag="work"):
-    """The work of one annotator on the trace of the page, as one pass holds it."""
+    """The work of an annotator on the trace of the page."""
 
     annotator: str
     trace_id: str
@@ -94,7 +93,7 @@ def records_of(
     works: Sequence[TraceWork],
     kinds: Mapping[str, AnnotatorKind],
 ) -> Iterator[dict[str, Any]]:
-    """Return an iterator of the records of a page as plain values.
+    """Return the records of a page as JSON values.
 
     Args:
         record: The facts of the trace.
@@ -125,7 +124,7 @@ def records_of(
 
 
 def embedded_json(records: Sequence[Mapping[str, object]]) -> str:
-    """Return the records as JSON without characters that have a meaning in HTML."""
+    """Return the records as JSON that is safe inside HTML."""
     document = {"format": FORMAT, "version": VERSION, "records": records}
     text = json.dumps(document, ensure_ascii=False, allow_nan=False)
     for character, escape in _UNSAFE_IN_HTML.items():
@@ -140,13 +139,13 @@ def read_pages(
     find_taxonomy: Callable[[str], Taxonomy | None],
     annotator: str | None = None,
 ) -> Incoming:
-    """Read the work that pages embed; a page that cannot be read becomes a problem.
+    """Read the work in pages; an unreadable page becomes a problem.
 
     Args:
-        files: The pages, and folders of pages.
-        taxonomy: The taxonomy in use, which replaces a page's taxonomy with the same reference.
-        find_taxonomy: Returns a taxonomy of the workspace by ``id@version``, None if it has none.
-        annotator: The author of all work, None to keep the authors of the pages.
+        files: The pages and folders of pages.
+        taxonomy: The taxonomy in use. It replaces a page's taxonomy of the same reference.
+        find_taxonomy: Returns a taxonomy of the workspace by ``id@version``; None if it has none.
+        annotator: The author of all work; None for the authors in the pages.
     """
     builder = _PagesBuilder(taxonomy, find_taxonomy, annotator)
     for file in files_under(files, (".html", ".htm")):
@@ -154,7 +153,7 @@ def read_pages(
             records = _embedded_records(file)
             if records is not None:
                 builder.add_page(file, records)
-            elif file in files:  # other files in a named folder are ignored
+            elif file in files:  # other files in a folder are ignored
                 raise ExchangeError(
                     "is not a mast-tui page with labels; 'mast-tui page' writes one"
                 )
@@ -165,7 +164,7 @@ def read_pages(
 
 
 def _embedded_records(file: Path) -> list[Record] | None:
-    """Return the records in a page; None if the file has no element with records.
+    """Return the records in a page; None if there are none.
 
     Raises:
         ValueError: The records are of another format or of a newer version.
@@ -184,7 +183,10 @@ def _embedded_records(file: Path) -> list[Record] | None:
 
 
 class _PagesBuilder(IncomingBuilder):
-    """The work in the pages that were read so far; ``authors`` are the names in the pages."""
+    """The work in the pages so far.
+
+    ``authors`` are the names in the pages.
+    """
 
     def __init__(
         self,
@@ -199,15 +201,14 @@ class _PagesBuilder(IncomingBuilder):
         self._given_name = given_name
 
     def add_page(self, file: Path, records: Iterable[Record]) -> None:
-        """Add the work of a page, under the given name if there is one.
+        """Add the work of a page.
 
         Args:
             file: The page.
-            records: The records in it.
+            records: The records of the page.
 
         Raises:
-            ValueError: The page lacks a taxonomy, or another page has work of the same author on
-                the trace.
+            ValueError: The page lacks a taxonomy, or another page has the same author and trace.
         """
         taxonomies: dict[str, Taxonomy] = {}
         kinds: dict[str, AnnotatorKind] = {}
@@ -244,7 +245,7 @@ def _imported_work(
     given_name: str | None,
     kind: AnnotatorKind | None,
 ) -> ImportedWork:
-    """Return the work in a line of a page, under ``given_name`` if that is not None.
+    """Return the work in a line of a page, under ``given_name`` if there is one.
 
     ``kind`` is the kind of the author in the page.
 
@@ -253,7 +254,7 @@ def _imported_work(
     """
     name = annotator_of(line.annotator, given_name)
     kind_of_name = annotator_kind(name)
-    # A judge is recognised by its name, so a given name can contradict the kind in the page.
+    # A given name can turn a judge into a person or the reverse.
     if kind is None or (kind is AnnotatorKind.JUDGE) != (kind_of_name is AnnotatorKind.JUDGE):
         kind = kind_of_name
     work = ImportedWork(
@@ -285,17 +286,17 @@ _LONGEST_NAME: Final = 120
 
 
 def file_name_of(title: str, suffix: str) -> str:
-    """Return the usual name of the file of a run's page.
+    """Return the usual file name of a run's page.
 
     Args:
         title: The name of the run.
-        suffix: The suffix of the file.
+        suffix: The suffix of the file name.
     """
     return f"{_NOT_IN_NAMES.sub('-', title)[:_LONGEST_NAME]}.{suffix}"
 
 
 class QuoteRange(NamedTuple):
-    """The place of a quote: the index of its span, and code points in the span's text."""
+    """The position of a quote: the index of its span, and code points in the span's text."""
 
     span: int
     start: int
@@ -304,14 +305,13 @@ class QuoteRange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PageLabel:
-    """A label as a page shows it.
+    """A label on a page.
 
     Attributes:
-        number: The number in the list of labels, from 1.
+        number: The number of the label in the list, from 1.
         source: ``gold``, ``person`` or ``judge``.
-        first: The index of the first span. None for the whole trace, and for a span that the
-            trace does not have.
-        last: The index of the last span, None like ``first``.
+        first: The index of the first span; None for the whole trace or a missing span.
+        last: The index of the last span; None as for ``first``.
         details: Short facts such as the severity.
     """
 
@@ -330,9 +330,9 @@ class PageLabel:
 
 @dataclass(frozen=True, slots=True)
 class PageVerdict:
-    """The verdicts on one mode.
+    """The verdicts on a mode.
 
-    ``gold`` is the verdict of the gold, empty if it has none, and ``source`` its origin in words.
+    ``gold`` is the gold verdict, empty if there is none. ``source`` is its source in words.
     """
 
     mode: Mode
@@ -343,18 +343,18 @@ class PageVerdict:
 
 @dataclass(frozen=True, slots=True)
 class PageStep:
-    """One span of a page.
+    """A span on a page.
 
     Attributes:
-        elapsed: The seconds from the beginning of the run, None if they are not known.
-        took: The seconds of the span, None if they are not known.
+        elapsed: The seconds since the start of the run; None if unknown.
+        took: The duration of the span in seconds; None if unknown.
         labels: The labels that begin at this span.
         covered: True if a label covers the span.
-        notes: The notes on the span, each with its author.
-        opened: The names of sub-agents whose steps begin at this span.
-        closed: The number of sub-agents whose steps end at this span.
-        pictures: The pictures of the span. Pictures beyond ``MOST_PICTURE_BYTES`` on one page
-            lack their data.
+        notes: The notes on the span with their authors.
+        opened: The names of sub-agents that begin at this span.
+        closed: The number of sub-agents that end at this span.
+        pictures: The pictures of the span. Beyond ``MOST_PICTURE_BYTES`` per page they have no
+            data.
     """
 
     span: Span
@@ -370,12 +370,11 @@ class PageStep:
 
 @dataclass(frozen=True, slots=True)
 class RunPage:
-    """A run with its labels, ready to be written as HTML or Markdown.
+    """The content of a run's page.
 
-    ``title`` is the name of the run in the library.
-    ``records`` hold the work without loss, for an import. ``answer_key`` is empty if the reader
-    may not see it. With ``masked`` the texts have masks and the page has no pictures, since nothing
-    in a picture can be masked.
+    ``title`` is the name of the run in the library. ``records`` are the work for an import.
+    ``answer_key`` is empty if it is hidden from the reader. A masked page has no pictures, since
+    they cannot be masked.
     """
 
     title: str
@@ -391,12 +390,12 @@ class RunPage:
     masked: bool
 
     def label_count(self, source: str) -> int:
-        """Return the number of labels of people, of the gold, or of judges."""
+        """Return the number of labels of a source: people, gold or judges."""
         return sum(label.source == source for label in self.labels)
 
     @property
     def facts(self) -> list[tuple[str, str]]:
-        """The facts of the run, as names and values."""
+        """The names and values of facts about the run."""
         record = self.record
         meta = self.trace.meta
         spans = [self.trace.span(index) for index in range(len(self.trace))]
@@ -425,23 +424,23 @@ class RunPage:
 
     @property
     def usage(self) -> Sequence[UsageTable]:
-        """The sums of time and tokens, by agent and by tool."""
+        """The sums of time and tokens by agent and by tool."""
         return tuple(usage_tables(usage_of(self.trace)))
 
     @property
     def files(self) -> Mapping[str, Sequence[FileEdit]]:
-        """The changes of files by path, the most recently changed file first."""
+        """The changes of files by path, the last changed file first."""
         return edits_by_file(file_edits(self.trace, len(self.trace)))
 
     def labels_by_author(self) -> list[tuple[str, list[PageLabel]]]:
-        """Return the authors with their labels: the gold, then people, then judges."""
+        """Return the labels by author: the gold, then people, then judges."""
         groups: dict[tuple[int, str], list[PageLabel]] = defaultdict(list)
         for label in self.labels:
             groups[_SOURCES.index(label.source), label.author].append(label)
         return [(author, labels) for (_rank, author), labels in sorted(groups.items())]
 
     def quotes_by_span(self) -> dict[int, list[tuple[int, int, PageLabel]]]:
-        """Return the quotes to highlight by the index of their span: start, end and label."""
+        """Return the start, end and label of quotes, by the index of their span."""
         ranges: dict[int, list[tuple[int, int, PageLabel]]] = defaultdict(list)
         for label in self.labels:
             if label.quote_range is not None:
@@ -451,10 +450,10 @@ class RunPage:
         return ranges
 
     def steps(self) -> Iterator[PageStep]:
-        """Yield a step for each span in order, with the labels that begin at it."""
+        """Yield the spans of the page in order."""
         trace = self.trace
         labels_by_first: dict[int, list[PageLabel]] = defaultdict(list)
-        # For each span, how many more labels cover it than the span before it.
+        # For each span, the labels that begin at it minus those that end at the span before it.
         cover_changes = [0] * (len(trace) + 1)
         for label in self.labels:
             if label.first is None or label.last is None:
@@ -462,7 +461,7 @@ class RunPage:
             labels_by_first[label.first].append(label)
             cover_changes[label.first] += 1
             cover_changes[label.last + 1] -= 1
-        # A block is the range of spans in which a sub-agent works. Blocks may be nested.
+        # A block is the range of spans of a sub-agent. Blocks can be nested.
         block_finder = SubAgentFinder()
         block_finder.read_until(trace, len(trace))
         open_block_ends: list[int] = []  # the innermost block last
@@ -491,14 +490,17 @@ class RunPage:
 
 
 class _PagePictures:
-    """The pictures of the spans of a page, up to a number of bytes in all."""
+    """The pictures of a page, up to a total number of bytes."""
 
     def __init__(self, trace: Trace) -> None:
         self._finder = PictureFinder(trace)
         self._bytes_left = MOST_PICTURE_BYTES
 
     def of_span(self, index: int) -> tuple[Picture, ...]:
-        """Return the pictures of a span, without data if not enough bytes are left for it."""
+        """Return the pictures of a span.
+
+        A picture beyond the limit of the page has no data.
+        """
         pictures = []
         for picture in self._finder.of_span(index):
             self._bytes_left -= len(picture.data or b"")
@@ -510,9 +512,10 @@ class _PagePictures:
 
 
 def _close_blocks(open_block_ends: list[int], index: int, span_count: int) -> int:
-    """Remove the ends of the blocks that end with a span, and return their number.
+    """Remove the ends of blocks that end with a span, and return their number.
 
-    The last span ends all blocks. The ends are exclusive, that of the innermost block is last.
+    Ends are exclusive. The end of the innermost block is the last one. The last span ends all
+    blocks.
     """
     count = 0
     is_last_span = index + 1 == span_count
@@ -523,7 +526,7 @@ def _close_blocks(open_block_ends: list[int], index: int, span_count: int) -> in
 
 
 def label_counts_text(pages: Iterable[RunPage]) -> str:
-    """Return the numbers of labels, of labels in the gold, and of suggestions on pages."""
+    """Return the numbers of labels, gold labels and suggestions on pages as text."""
     counts = Counter(label.source for page in pages for label in page.labels)
     parts = [counted(counts[PERSON], "label")]
     if counts[GOLD]:
@@ -534,7 +537,7 @@ def label_counts_text(pages: Iterable[RunPage]) -> str:
 
 
 class RunPages:
-    """Makes the pages of runs for one reader."""
+    """A maker of run pages for one reader."""
 
     def __init__(
         self,
@@ -549,13 +552,13 @@ class RunPages:
 
         Args:
             taxonomy: The taxonomy of the labels.
-            viewer: The reader, with their workspace; None if there is no workspace.
-            blind: True to hide what a blind annotator must not see, if there is no workspace.
-            pseudonyms: Letters in place of people's names.
-            masks: Masks in place of personal data and secrets.
+            viewer: The reader with the workspace; None without a workspace.
+            blind: Hide outcomes without a workspace.
+            pseudonyms: The letters in place of people's names.
+            masks: The masks of personal data and secrets.
         """
         self.hidden = set[str]()
-        """The ids of the traces with work that ``page_of`` has hidden from the reader."""
+        """The ids of traces with work that is hidden from the reader."""
         self._taxonomy = taxonomy
         self._viewer = viewer
         self._blind = blind
@@ -563,13 +566,13 @@ class RunPages:
         self._masks = masks
 
     def page_of(self, trace: Trace, listed: Iterable[Trace] = ()) -> RunPage:
-        """Return the page of a trace that was read to its end.
+        """Return the page of a trace.
 
-        Adds the trace to ``hidden`` if the reader may not see some of the work on it.
+        The trace must be read to its end. It is added to ``hidden`` if some work on it is hidden.
 
         Args:
             trace: The trace.
-            listed: The traces of all pages, from whose names its name must differ.
+            listed: The traces of all pages. The titles of their pages must differ.
         """
         title = distinct_name(trace, listed)
         record = TraceRecord.from_trace(trace)
@@ -591,7 +594,7 @@ class RunPages:
             }
         record = without_hidden_outcome(record, lambda _trace_id: sees_outcome)
         masks = self._masks
-        # The labels are built before the masks are applied, since they quote the unmasked text.
+        # Labels quote the original text, so they are built before the masks are applied.
         labels = _LabelBuilder(self._taxonomy, trace, self._shown_name).in_order(works, gold)
         if masks is not None:
             title = masks.text(title)
@@ -621,7 +624,7 @@ class RunPages:
     def _visible_work(self, trace_id: str, viewer: Viewer) -> Sequence[TraceWork]:
         """Return the work on a trace that the reader may see.
 
-        Adds the trace to ``hidden`` if there is more work on it.
+        The trace is added to ``hidden`` if there is more.
         """
         all_work = selected_work(
             viewer.workspace,
@@ -638,7 +641,7 @@ class RunPages:
         return works if self._pseudonyms is None else pseudonymous(works, self._pseudonyms)
 
     def _visible_gold(self, trace_id: str, trace: Trace, viewer: Viewer) -> GoldTrace | None:
-        """Return the gold of a trace; None if there is none or the reader may not see it."""
+        """Return the gold of a trace; None if it is missing or hidden."""
         if not viewer.may_see_others(trace_id):
             return None
         work_by_trace = read_work_by_trace(viewer.workspace, self._taxonomy, trace_id=trace_id)
@@ -650,9 +653,9 @@ class RunPages:
 
 
 def _masked_label(label: PageLabel, trace: Trace, masks: Masks) -> PageLabel:
-    """Return a label with masks in its texts, and its quote's range in the masked span.
+    """Return a label with masked texts, and the quote's range in the masked span.
 
-    ``trace`` is the trace with masks.
+    ``trace`` has masks.
     """
     quote_range = label.quote_range
     quote = masks.text(label.quote)
@@ -667,18 +670,18 @@ def _masked_label(label: PageLabel, trace: Trace, masks: Masks) -> PageLabel:
 
 @dataclass(frozen=True, slots=True)
 class _LabelBuilder:
-    """Makes the labels of one page from those of the gold, annotators and judges."""
+    """A maker of the labels of a page."""
 
     taxonomy: Taxonomy
     trace: Trace
     shown_name: Callable[[str], str]
 
     def in_order(self, works: Iterable[TraceWork], gold: GoldTrace | None) -> tuple[PageLabel, ...]:
-        """Return all labels, numbered in the order of their ranges.
+        """Return all labels, numbered in reading order.
 
         Args:
             works: The work of annotators and judges.
-            gold: The gold, None if there is none or it is hidden.
+            gold: The gold; None if it is missing or hidden.
         """
         labels = [] if gold is None else [self._label_of_gold(label) for label in gold.labels]
         for work in works:
@@ -694,7 +697,7 @@ class _LabelBuilder:
         return tuple(replace(label, number=n) for n, label in enumerate(labels, start=1))
 
     def _label_of_gold(self, label: GoldLabel) -> PageLabel:
-        """Return a label of the gold as the page shows it."""
+        """Return a gold label for the page."""
         details = [label.source.value]
         if label.decided_by is not None:
             details.append(f"decided by {self.shown_name(label.decided_by)}")
@@ -712,9 +715,9 @@ class _LabelBuilder:
         )
 
     def _label_of_author(self, label: Label) -> PageLabel:
-        """Return a label of an annotator or judge as the page shows it.
+        """Return a label of an annotator or judge for the page.
 
-        A label without a quote shows the quote of its evidence.
+        Without a quote it shows its evidence.
         """
         is_judge = annotator_kind(label.annotator) is AnnotatorKind.JUDGE
         details = []
@@ -755,10 +758,9 @@ class _LabelBuilder:
         notes: Iterable[str],
         details: Iterable[str],
     ) -> PageLabel:
-        """Return a label as the page shows it; the caller sets its number.
+        """Return a label for the page, with the number 0.
 
-        The indices of its first and last span are None for the whole trace, and if a span is not in
-        the trace.
+        Its span indices are None for the whole trace or a missing span.
         """
         first = None if target.first is None else self.trace.index_of(target.first)
         last = None if target.last is None else self.trace.index_of(target.last)
@@ -781,9 +783,9 @@ class _LabelBuilder:
         )
 
     def _quote_range(self, target: Target) -> QuoteRange | None:
-        """Return the range of a quote in its span; None if the span or the quote is missing.
+        """Return the range of a quote in its span; None if it is missing.
 
-        If the quote is not at its recorded characters, its first occurrence in the span counts.
+        Without a match at its recorded characters, the first occurrence counts.
         """
         if target.quote is None or target.first is None:
             return None
@@ -792,7 +794,7 @@ class _LabelBuilder:
             return None
         text = self.trace.text(index)
         start = target.char_start
-        # A quote from a masked copy of the trace may have masks in place of secrets.
+        # A quote from a masked trace has masks in place of secrets.
         if start is None or not is_masked_copy(target.quote, text[start : target.char_end]):
             start = text.find(target.quote)
         return None if start < 0 else QuoteRange(index, start, start + len(target.quote))
@@ -813,7 +815,7 @@ def _mode_verdicts(
     taxonomy: Taxonomy,
     shown_name: Callable[[str], str],
 ) -> Iterator[PageVerdict]:
-    """Yield the verdict of the gold and those of all authors, for each mode with a verdict."""
+    """Yield the verdicts on each mode that has any."""
     gold_by_mode = {} if gold is None else {verdict.mode: verdict for verdict in gold.verdicts}
     for mode in taxonomy.all_modes:
         by_author = {
@@ -836,7 +838,7 @@ def _mode_verdicts(
 
 
 def _span_notes(works: Iterable[TraceWork], trace: Trace) -> dict[int, tuple[tuple[str, str], ...]]:
-    """Return the author and text of each note on a span, by the index of the span."""
+    """Return the author and text of notes by the index of the span."""
     notes: dict[int, list[tuple[str, str]]] = defaultdict(list)
     for work in works:
         for key, text in work.notes.items():

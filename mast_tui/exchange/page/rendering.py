@@ -1,7 +1,7 @@
-"""A run with its labels as one HTML file that needs nothing beside it, or as Markdown; an index.
+"""The rendering of a run as a self-contained HTML file or as Markdown, and an index of runs.
 
-In HTML every word of a trace is escaped, with control characters made visible. The policy of the
-page lets no script run but its own, and nothing is loaded.
+In HTML all text of a trace is escaped. The page's policy allows only its own script, and loads
+nothing.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from mast_tui.traces.times import iso_time
 _TEMPLATES: Final = Path(__file__).with_name("templates")
 
 LONGEST_WHOLE: Final = 1_600
-"""The most characters of a text that is shown without a fold."""
+"""The most characters of an unfolded text."""
 
 MOST_LINES: Final = 18
-"""The most lines of a text that is shown without a fold."""
+"""The most lines of an unfolded text."""
 
 _PROSE: Final = (SpanKind.MESSAGE, SpanKind.REASONING)
 _SPEAKERS: Final = (Role.AGENT, Role.USER)
@@ -54,16 +54,16 @@ Quote = tuple[int, int, PageLabel]
 
 @dataclass(frozen=True, slots=True)
 class _ShownStep:
-    """A step as the template shows it.
+    """A step for the template.
 
     Attributes:
-        look: ``prose`` for texts of people and models, otherwise ``code``.
-        time: The time since the beginning of the run, and how long the step took.
-        iso: The start as ISO 8601, empty if it is not known.
-        head: The text, or the beginning of a long text.
-        tail: The rest of a long text, which is folded.
-        more: The size of the rest in words.
-        is_open: True if the fold is open because a quote is in it.
+        look: ``prose`` for texts of people and models, else ``code``.
+        time: The time since the start of the run, and the duration.
+        iso: The start as ISO 8601; empty if unknown.
+        head: The unfolded part of the text.
+        tail: The folded part of the text.
+        more: The size of the folded part in words.
+        is_open: True if the fold is open, to show a quote.
     """
 
     step: PageStep
@@ -81,7 +81,7 @@ class _ShownStep:
 
 
 class _ShownPicture(NamedTuple):
-    """A picture as the template shows it; ``source`` is empty if its data is missing."""
+    """A picture for the template. ``source`` is empty without data."""
 
     source: Markup
     size: tuple[int, int] | None
@@ -89,7 +89,7 @@ class _ShownPicture(NamedTuple):
 
 
 class IndexRow(NamedTuple):
-    """The line of one page in the index of a folder."""
+    """A line in the index of a folder."""
 
     file: str
     page: RunPage
@@ -116,17 +116,17 @@ def render_index(rows: Sequence[IndexRow]) -> str:
 
 
 def add_page(outputs: Outputs, file: Path, page: RunPage, *, markdown: bool = False) -> None:
-    """Add the file of a run's page, whose text is made when it is written.
+    """Add the file of a run's page.
 
     Args:
-        outputs: The collection of files to write.
+        outputs: The files to write.
         file: The file.
         page: The page.
-        markdown: True for Markdown instead of HTML.
+        markdown: Write Markdown instead of HTML.
     """
 
     def text() -> Iterator[bytes]:
-        """Yield the text late, so that not all pages of a folder are in memory."""
+        """Yield the text when it is written, so that only one page is in memory."""
         rendered = render_page_markdown(page) if markdown else render_page(page)
         yield rendered.encode("utf-8", "replace")
 
@@ -136,13 +136,13 @@ def add_page(outputs: Outputs, file: Path, page: RunPage, *, markdown: bool = Fa
 def add_page_folder(
     outputs: Outputs, folder: Path, pages: Iterable[RunPage], *, markdown: bool = False
 ) -> None:
-    """Add a folder with a file for each page, and an index of them.
+    """Add a folder with a file for each page, and an index.
 
     Args:
-        outputs: The collection of files to write.
+        outputs: The files to write.
         folder: The folder.
         pages: The pages.
-        markdown: True for Markdown instead of HTML.
+        markdown: Write Markdown instead of HTML.
     """
     outputs.add_folder(folder)
     suffix = "md" if markdown else "html"
@@ -161,7 +161,7 @@ def add_page_folder(
 
 
 def _free_name(name: str, used_names: set[str]) -> str:
-    """Return the name, with a number if another file has it; upper and lower case are the same."""
+    """Return a file name, with a number if it is used in any case."""
     stem, _, suffix = name.rpartition(".")
     number = 1
     while name.lower() in used_names:
@@ -175,13 +175,13 @@ def _style_sheet() -> str:
 
 
 def _shown_steps(page: RunPage) -> Iterator[_ShownStep]:
-    """Yield the steps of a page, with quotes highlighted and long texts folded."""
+    """Yield the steps of a page with highlighted quotes and folded texts."""
     quotes_by_span = page.quotes_by_span()
     for step in page.steps():
         span = step.span
         text = page.trace.text(span.index)
         quotes = quotes_by_span.get(span.index, [])
-        # Quotes have offsets in the original text, so only a text without quotes may change.
+        # Quotes have offsets in the original text, so only a text without quotes can be changed.
         if span.kind is SpanKind.TOOL_CALL and not quotes:
             text = _readable_call(text)
         head_end = _head_end(text)
@@ -210,7 +210,7 @@ def _shown_steps(page: RunPage) -> Iterator[_ShownStep]:
 
 
 def _shown_picture(picture: Picture) -> _ShownPicture:
-    """Return a picture for the template, with its data in a ``data:`` URL."""
+    """Return a picture for the template, with its data as a ``data:`` URL."""
     source = ""
     if picture.data is not None:
         source = f"data:{picture.media_type};base64,{b64encode(picture.data).decode()}"
@@ -218,7 +218,7 @@ def _shown_picture(picture: Picture) -> _ShownPicture:
 
 
 def _readable_call(text: str) -> str:
-    """Return a call's arguments, a JSON object, with a line for each; any other text unchanged."""
+    """Return the arguments of a call, a JSON object, one per line."""
     if not text.startswith("{"):
         return text
     try:
@@ -231,9 +231,10 @@ def _readable_call(text: str) -> str:
 
 
 def _readable_value(value: object) -> str:
-    """Return the value of an argument: a text as it is, a list of texts side by side, else JSON.
+    """Return the value of an argument as text.
 
-    A text of several lines begins on a new line.
+    A list of texts becomes their sequence, and a text of several lines begins on a new line. Other
+    values are JSON.
     """
     if isinstance(value, str):
         return f"\n{value}" if "\n" in value else value
@@ -244,14 +245,14 @@ def _readable_value(value: object) -> str:
 
 
 def _head_end(text: str) -> int:
-    """Return the end of the part of a text that a page shows unfolded.
+    """Return the end of the unfolded part of a text.
 
-    This part is a short text as a whole; of a long text its first lines, or the first words if
-    already the first line is long.
+    It is the whole of a short text, else its first lines. If the first line is too long, it is the
+    first words.
     """
     if len(text) <= LONGEST_WHOLE and text.count("\n", 0, LONGEST_WHOLE) < MOST_LINES:
         return len(text)
-    # The lines that end within the first characters.
+    # These lines end within the first ``_HEAD_CHARS`` characters.
     end = 0
     for _ in range(_HEAD_LINES):
         line_end = text.find("\n", end)
@@ -265,13 +266,13 @@ def _head_end(text: str) -> int:
 
 
 def _highlighted_part(text: str, start: int, end: int, quotes: Iterable[Quote]) -> Markup:
-    """Return a part of a text with the quotes in it highlighted.
+    """Return a part of a text with highlighted quotes.
 
     Args:
         text: The text.
-        start: The beginning of the part.
+        start: The start of the part.
         end: The end of the part, exclusive.
-        quotes: The quotes in the text, which may overlap.
+        quotes: The quotes in the text. They may overlap.
     """
     clipped_quotes = [
         (max(quote_start, start), min(quote_end, end), label)
@@ -299,7 +300,7 @@ def _highlighted_part(text: str, start: int, end: int, quotes: Iterable[Quote]) 
 
 
 def _displayable_text(text: str) -> str:
-    """Return a text with visible control characters; its line breaks stay."""
+    """Return a text with visible control characters and its line breaks."""
     text = COLOUR_SEQUENCE.sub("", text).replace("\r\n", "\n")
     return "\n".join(map(safe_line, text.split("\n")))
 
@@ -309,12 +310,15 @@ _BACKTICKS: Final = re.compile("`+")
 
 
 def render_page_markdown(page: RunPage) -> str:
-    """Return the Markdown of a run: facts, labels, verdicts, and every span with its whole text."""
+    """Return the Markdown of a run."""
     return "\n".join(_page_lines(page)) + "\n"
 
 
 def render_index_markdown(titles: Mapping[str, str]) -> str:
-    """Return the Markdown list of runs, from their titles by file name."""
+    """Return the Markdown list of runs.
+
+    ``titles`` are by file name.
+    """
     rows = [f"- [{_escaped_line(title)}]({quote(file)})\n" for file, title in titles.items()]
     return f"# Runs\n\n{''.join(rows)}"
 
@@ -358,7 +362,7 @@ def _page_lines(page: RunPage) -> Iterator[str]:
 
 
 def _step_lines(page: RunPage, step: PageStep) -> Iterator[str]:
-    """Yield the lines of a span with its text, pictures, labels and notes."""
+    """Yield the lines of a span."""
     span = step.span
     for agent in step.opened:
         yield from ("", f"*Sub-agent {_escaped_line(agent)} begins.*")
@@ -383,7 +387,6 @@ def _step_lines(page: RunPage, step: PageStep) -> Iterator[str]:
 
 
 def _label_lines(label: PageLabel) -> Iterator[str]:
-    """Yield the list item of a label, with its quote and note."""
     facts = ", ".join((label.location, label.author, *label.details))
     mode = f"{_escaped_line(label.mode.code)} {_escaped_line(label.mode.name)}"
     yield f"- **{mode}** ({_escaped_line(facts)})"
@@ -394,7 +397,6 @@ def _label_lines(label: PageLabel) -> Iterator[str]:
 
 
 def _verdict_lines(page: RunPage) -> Iterator[str]:
-    """Yield the table of verdicts, with a column for each annotator."""
     rows = (
         [
             f"{verdict.mode.code} {verdict.mode.name}",
@@ -415,12 +417,15 @@ def _table_lines(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Itera
 
 
 def _escaped_line(text: str) -> str:
-    """Return a text on one line, in which no character is markup."""
+    """Return a text on one line without markup."""
     return _SPECIAL.sub(r"\\\1", one_line(text))
 
 
 def _fenced_lines(text: str) -> Iterator[str]:
-    """Yield the lines of a text within a fence that is longer than any in the text."""
+    """Yield the lines of a text in a fence.
+
+    The fence is longer than any in the text.
+    """
     longest = max(map(len, _BACKTICKS.findall(text)), default=0)
     fence = "`" * max(3, longest + 1)
     yield f"{fence}text"
