@@ -1,4 +1,7 @@
-"""The plan of a study, which is fixed so that its figures can be published."""
+"""The plan of a study, which is fixed so that its figures can be published.
+
+The names of fields, such as ``lot`` and ``of``, are those in JSON documents, which cannot change.
+"""
 
 from __future__ import annotations
 
