@@ -108,7 +108,7 @@ def test_hostile_texts_are_only_shown(apps: Apps, home: Path, trace: Path, works
             until_whole(terminal, dialog)
         # A notice lies over the borders, so it comes last.
         terminal.press(":", "nowhere[/red]", "enter")
-        terminal.until(r"no place(?s:.*)nowhere\[/red\]")
+        terminal.until(r"Nothing here has the number or name “nowhere\[/red\]")
         terminal.press("Q")
         assert terminal.ended() == 0
         assert not forbidden(bytes(terminal.raw))

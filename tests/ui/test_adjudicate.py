@@ -136,7 +136,7 @@ async def test_boundaries_are_edited_and_modes_replaced(conflicts: Office) -> No
         await on.press("e", "j")
         row, asked = row_at_cursor(on), adjudicate(on).hints.message
         marked = adjudicate(on).evidence.marked_range()
-        assert "move the end" in asked
+        assert "move this end" in asked
         for key in ("1", "2", "b", "0", "_", "l", "x", "c", "m", "J", "u", "}", "]", "L", "Q", "?"):
             await on.send(key)
             assert on.app.screen is adjudicate(on)
