@@ -599,32 +599,38 @@ def _runs_by_session(runs: Mapping[str | None, _Run]) -> dict[str | None, _Run]:
 def _move_to_span(
     log: _LogRecord, run: _Run, spans_by_ids: dict[tuple[str | None, str], OtelSpan]
 ) -> bool:
-    """Add a log record of the ``gen_ai`` conventions to its span; return whether it was added."""
+    """Add a log record about a call to the call's span, which is made if there is none.
+
+    Return False if the record is about no call, so that it stays in the log.
+    """
     events = gen_ai_events_of(log.event)
     attributes = {} if events else call_attributes_of(log.event)
     is_call = events or attributes or log.event.name.startswith("gen_ai.")
     if log.span_id is None or not is_call:
         return False
     span = spans_by_ids.get((run.trace_id, log.span_id))
-    # Without its span, an evaluation is added to the first span; other records create the span.
-    if span is None and log.event.name == _EVALUATION:
-        span = run.spans[0] if run.spans else None
+    if span is None and log.event.name == _EVALUATION and run.spans:
+        span = run.spans[0]
     if span is None:
         operation = _operation_of(events)
         if operation is None or attributes.get("openinference.span.kind") == "CHAIN":
-            # The record of a chain or a loop repeats the records within it.
-            return True
-        name = operation["gen_ai.operation.name"]
-        value = {"spanId": log.span_id, "name": name, "attributes": attributes or operation}
-        raw = log.raw
-        span = span_of(value, raw.location, resource=raw.resource, scope=raw.scope)
-        # The record of an agent is written at its end.
-        span.start = time_of_log(run.logs[0].raw if name == "invoke_agent" else raw)
+            return True  # the record of a chain or a loop repeats the records within it
+        span = _span_of_log(log, run, attributes or operation, operation["gen_ai.operation.name"])
         spans_by_ids[run.trace_id, log.span_id] = span
         run.spans.append(span)
     span.attributes = {**attributes, **span.attributes}
     span.events.extend(events or [log.event])
     return True
+
+
+def _span_of_log(log: _LogRecord, run: _Run, attributes: Attributes, name: object) -> OtelSpan:
+    """Return a span with the id, the attributes and the time of a log record."""
+    raw = log.raw
+    value = {"spanId": log.span_id, "name": name, "attributes": attributes}
+    span = span_of(value, raw.location, resource=raw.resource, scope=raw.scope)
+    # The record of an agent is written at its end.
+    span.start = time_of_log(run.logs[0].raw if name == "invoke_agent" else raw)
+    return span
 
 
 def _operation_of(events: Sequence[SpanEvent]) -> Attributes | None:

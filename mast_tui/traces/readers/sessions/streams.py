@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Final
@@ -252,10 +252,12 @@ def _ag_ui_part_of(record: Fields) -> str | None:
 def _with_joined_parts(
     records: Sequence[SessionRecord], _problems: list[Problem]
 ) -> list[SessionRecord]:
-    """Return one record for each message and call, and the messages of snapshots.
+    """Return one record for each message and call, and the messages of snapshots."""
+    return _with_snapshot_messages(_joined_parts(records))
 
-    Unstreamed messages of a snapshot come before the snapshot's next streamed message.
-    """
+
+def _joined_parts(records: Sequence[SessionRecord]) -> list[SessionRecord]:
+    """Join the parts of each message and call at the place of the first part."""
     record_by_key: dict[tuple[str, str | None], SessionRecord] = {}
     last_ids: dict[str, str | None] = {}
     for record in records:
@@ -264,15 +266,23 @@ def _with_joined_parts(
         if kind is None:
             record_by_key["", record.location] = replace(record, value=value)
             continue
+        # A part without an id continues the last message of its kind.
         last_ids[kind] = text_in(value, "message_id", "tool_call_id") or last_ids.get(kind)
         key = kind, last_ids[kind]
         first = record_by_key.setdefault(key, replace(record, value={"type": kind, "delta": ""}))
         delta = f"{first.value['delta']}{value.get('delta') or ''}"
         record_by_key[key] = replace(first, value={**value, **first.value, "delta": delta})
+    return list(record_by_key.values())
 
+
+def _with_snapshot_messages(records: Iterable[SessionRecord]) -> list[SessionRecord]:
+    """Replace snapshots by those of their messages that were not streamed.
+
+    Such messages come before the next message of the snapshot that was streamed.
+    """
     ordered: list[SessionRecord] = []
     read_keys: set[tuple[str, str]] = set()
-    for record in record_by_key.values():
+    for record in records:
         snapshot = fields_of(record.value.get("input")) or record.value
         pending: list[SessionRecord] = []
         for number, message in enumerate(items_of(snapshot.get("messages"))):
@@ -282,17 +292,18 @@ def _with_joined_parts(
                 pending.append(SessionRecord(value, f"{record.location} /messages/{number}"))
                 read_keys |= keys
             elif pending:
-                positions = (
-                    i
-                    for i, earlier_record in enumerate(ordered)
-                    if keys & _ag_ui_keys(earlier_record.value)
-                )
-                position = next(positions, len(ordered))
+                position = _position_of(keys, ordered)
                 ordered[position:position] = pending
                 pending = []
         read_keys |= _ag_ui_keys(record.value)
         ordered += pending or [record]
     return ordered
+
+
+def _position_of(keys: set[tuple[str, str]], records: Sequence[SessionRecord]) -> int:
+    """Return the position of the first record with one of these keys, or the end."""
+    positions = (i for i, record in enumerate(records) if keys & _ag_ui_keys(record.value))
+    return next(positions, len(records))
 
 
 def _ag_ui_keys(record: Fields) -> set[tuple[str, str]]:
