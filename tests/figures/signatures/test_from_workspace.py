@@ -87,7 +87,9 @@ def cell(verdict: GoldVerdict) -> int:
 
 values = st.sampled_from([PRESENT, ABSENT, UNSURE, None])
 targets = st.lists(
-    st.one_of(st.just(WHOLE_TRACE), st.tuples(st.integers(0, 6), st.integers(0, 3))), max_size=2
+    st.one_of(st.just(WHOLE_TRACE), st.tuples(st.integers(0, 6), st.integers(0, 3))),
+    max_size=2,
+    unique_by=str,  # the app and imports refuse the same label twice
 ).map(lambda found: [t if isinstance(t, Target) else at(t[0], t[0] + t[1]) for t in found])
 
 
