@@ -1,6 +1,6 @@
 """Print how well each rule of the rules judge does, set by set.
 
-    python scripts/rules_figures.py [--half seen|unseen|both] [--misses] [--json | --write]
+    python scripts/rules_figures.py [--half seen|unseen|both] [--misses] [--write]
 
 On the ``sample_traces`` the rules were made: there a plant is found, and a negative hit, where a
 suggestion of the same mode overlaps its spans, and the figures are figures of fit. The labelled
@@ -72,12 +72,6 @@ class RuleTally:
     def add(self, code: str, hit: bool) -> None:
         self.total[code] += 1
         self.hit[code] += hit
-
-    def as_json(self) -> dict[str, object]:
-        modes = {
-            code: {"n": self.total[code], "hit": self.hit[code]} for code in sorted(self.total)
-        }
-        return {"n": self.total.total(), "hit": self.hit.total(), "modes": modes}
 
 
 Found = list[tuple[Rule, Finding]]
@@ -397,20 +391,6 @@ class Count:
         }
         return Count(**sums)
 
-    def as_json(self) -> dict[str, object]:
-        return {
-            "suggestions": self.said,
-            "right": self.right,
-            "wrong": self.wrong,
-            "precision": share(self.right, self.right + self.wrong).to_json(),
-            "on_a_marked_step": {"n": self.placed, "hit": self.touched, "by_chance": self.chance},
-            "recall": {
-                "n": self.marked,
-                "hit": self.met,
-                **share(self.met, self.marked).to_json(),
-            },
-        }
-
 
 def _chance(place: range, places: Sequence[range], spans: int) -> float:
     """How often a range of this length, put anywhere in a trace, lies on one of the places."""
@@ -530,7 +510,7 @@ def _share_row(subject: str, figure: str, hits: int, n: int) -> FigureRow:
         hits: The count.
         n: Of how many.
     """
-    interval = share(hits, n).ci
+    interval = share(hits, n).interval
     low, high = (f"{end:.3f}" for end in interval) if interval else ("", "")
     return FigureRow(subject, figure, hits, n, low, high)
 
@@ -656,30 +636,15 @@ def main(arguments: list[str]) -> None:
         "--misses", action="store_true", help="name what went wrong, on the half that is looked at"
     )
     parser.add_argument("--corpus", type=Path, default=CORPUS, help="where the corpus lies")
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="one JSON document")
-    form.add_argument("--write", action="store_true", help="write docs/lint.md and docs/rules.csv")
+    parser.add_argument(
+        "--write", action="store_true", help="write docs/lint.md and docs/rules.csv"
+    )
     options = parser.parse_args(arguments)
     if options.write and not options.corpus.is_dir():
         parser.error(f"--write: no corpus in {options.corpus}, and the page would lose its figures")
     judged = RuleFindings()
     cases = labelled(judged, options.corpus)
     halves = HALVES if options.half == "both" else (options.half,)
-    if options.json:
-        found = {name: on_samples(judged, rules)[0] for name, rules in _GROUPS.items()}
-        counts = on_corpus(cases, halves)[0]
-        document = {
-            "samples": {
-                group: {name: tally.as_json() for name, tally in tallies.items()}
-                for group, tallies in found.items()
-            },
-            "corpus": {
-                f"{group}/{half}": {name: count.as_json() for name, count in sets.items()}
-                for (group, half), sets in counts.items()
-            },
-        }
-        print(json.dumps(document, indent=2))
-        return
     figures = csv_text(figure_rows(judged, cases, halves))
     if options.write:
         page = PAGE.read_text("utf-8")
@@ -693,8 +658,6 @@ def main(arguments: list[str]) -> None:
         print(*on_samples(judged, RULES)[1], sep="\n")
         print(*on_corpus(cases, ("seen",))[1], sep="\n")
 
-
-_GROUPS: Final = {"on": DEFAULT, "all": RULES}
 
 if __name__ == "__main__":
     main(sys.argv[1:])
