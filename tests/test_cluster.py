@@ -52,16 +52,18 @@ def test_a_model_judges_on_a_cluster_within_one_allowance(
     monkeypatch.chdir(tmp_path)
     write_runs(tmp_path / "runs", 4)
     with ModelServer(lambda body, _: answer(said(body), tokens_in=5000, tokens_out=500)) as server:
-        words = ["judge", "runs", "--judge", "llm", "--model", "m", "--base-url", server.base_url]
-        words += ["--shard-files", "2", "--workers", cluster.scheduler_address, "--out"]
-        assert run(split_command([*words, "all", "--max-tokens-total", "100000"])) == 0
+        command = ["judge", "runs", "--judge", "llm", "--model", "m", "--base-url", server.base_url]
+        command += ["--shard-files", "2", "--workers", cluster.scheduler_address, "--out"]
+        assert run(split_command([*command, "all", "--max-tokens-total", "100000"])) == 0
         assert len(server.chats) == 4
-        assert run(split_command([*words, "part", "--max-tokens-total", "12000"])) == 1
+        assert run(split_command([*command, "part", "--max-tokens-total", "12000"])) == 1
         assert 4 < len(server.chats) < 8
     assert len([*(tmp_path / "all").glob("traces-*")]) > 1
     sent = pickle.dumps(ShardFolder("all"))
     monkeypatch.chdir("/")
-    assert pickle.loads(sent).path("x") == str(tmp_path / "all" / "x"), "workers stand elsewhere"
+    assert pickle.loads(sent).path("x") == str(tmp_path / "all" / "x"), (
+        "workers have another working directory"
+    )
 
 
 def test_a_worker_with_another_version_is_refused(

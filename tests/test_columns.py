@@ -1,4 +1,4 @@
-"""Columns that share a line: who is cut, who is left out, and who takes what is free."""
+"""Columns that share a line: which are cut, left out, or get the free cells."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ def test_columns_give_way_by_rank(line: int, widths: dict[str, int]) -> None:
 
 def test_a_column_with_few_texts_is_left_out() -> None:
     rows: tuple[Record, ...] = (*ROWS, {}, {}, {})
-    for shown in (ROWS, rows, ()):
-        fitted = fit(COLUMNS, [text_lengths(COLUMNS, row) for row in shown], 80)
-        assert (COLUMNS.index(NOTE) in fitted) == (shown is ROWS)
+    for table_rows in (ROWS, rows, ()):
+        fitted = fit(COLUMNS, [text_lengths(COLUMNS, row) for row in table_rows], 80)
+        assert (COLUMNS.index(NOTE) in fitted) == (table_rows is ROWS)
 
 
 @given(

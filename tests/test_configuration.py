@@ -52,31 +52,35 @@ def test_all_settings_of_a_judge_are_read(tmp_path: Path) -> None:
         '[judge.headers]\nx-team = "sre"\nx-token = "$LAB_TOKEN"\n\n'
         '[judge.prices."small"]\ninput = 0.25\noutput = 2\n',
     )
-    found = read_judge_configuration(path)
-    assert found.model == "small"
-    assert found.base_url == "http://127.0.0.1:8000/v1"
-    assert (found.concurrency, found.key_variable) == (4, "LAB_KEY")
-    assert found.allow_http
-    assert found.redact == tmp_path / "names.txt", "a file beside the configuration"
-    assert (found.temperature, found.samples, found.timeout) == (0.0, 3, 90.0)
-    assert (found.window_tokens, found.answer_tokens) == (9_000, 16_000)
-    assert found.body == {"reasoning_effort": "low", "nested": {"a": [1, True]}}
-    assert found.prices["small"] == Prices(0.25, 2.0)
-    assert found.prices["small"].cost(1_000_000, 500_000) == pytest.approx(1.25)
+    configuration = read_judge_configuration(path)
+    assert configuration.model == "small"
+    assert configuration.base_url == "http://127.0.0.1:8000/v1"
+    assert (configuration.concurrency, configuration.key_variable) == (4, "LAB_KEY")
+    assert configuration.allow_http
+    assert configuration.redact == tmp_path / "names.txt", "a file beside the configuration"
+    assert (configuration.temperature, configuration.samples, configuration.timeout) == (
+        0.0,
+        3,
+        90.0,
+    )
+    assert (configuration.window_tokens, configuration.answer_tokens) == (9_000, 16_000)
+    assert configuration.body == {"reasoning_effort": "low", "nested": {"a": [1, True]}}
+    assert configuration.prices["small"] == Prices(0.25, 2.0)
+    assert configuration.prices["small"].cost(1_000_000, 500_000) == pytest.approx(1.25)
 
 
 def test_a_header_takes_its_secret_from_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = JudgeConfiguration(headers={"x-team": "sre", "x-token": "$LAB_TOKEN"})
+    configuration = JudgeConfiguration(headers={"x-team": "sre", "x-token": "$LAB_TOKEN"})
     with pytest.raises(ConfigurationError, match="LAB_TOKEN, which is not set"):
-        found.sent_headers()
+        configuration.sent_headers()
     monkeypatch.setenv("LAB_TOKEN", "t-1")
-    assert found.sent_headers() == {"x-team": "sre", "x-token": "t-1"}
+    assert configuration.sent_headers() == {"x-team": "sre", "x-token": "t-1"}
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("[judge\n", "config.toml"),
         ("judge = 3\n", "not a table"),
@@ -101,11 +105,11 @@ def test_a_header_takes_its_secret_from_the_environment(
     ],
 )
 def test_mistakes_in_judge_settings_are_reported_with_the_file(
-    tmp_path: Path, text: str, said: str
+    tmp_path: Path, text: str, message: str
 ) -> None:
     with pytest.raises(ConfigurationError) as caught:
         read_judge_configuration(written(tmp_path, text))
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert "config.toml" in str(caught.value)
     assert "sk-123" not in str(caught.value)
 
@@ -124,12 +128,12 @@ def test_the_address_comes_from_the_option_the_environment_or_the_file(
 
 @pytest.mark.parametrize("model", ["gpt-small", 'a "b" \\ c', "org/model:tag"])
 def test_the_suggested_lines_of_a_price_are_valid(tmp_path: Path, model: str) -> None:
-    found = read_judge_configuration(written(tmp_path, prices_to_write(model)))
-    assert found.prices.keys() == {model}
+    configuration = read_judge_configuration(written(tmp_path, prices_to_write(model)))
+    assert configuration.prices.keys() == {model}
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "said"),
+    ("text", "line", "message"),
     [
         ('\ntheem = "textual-light"\n', 2, "did you mean theme?"),
         ("answer = 42\n", 1, "there are annotator, judge"),
@@ -144,19 +148,21 @@ def test_the_suggested_lines_of_a_price_are_valid(tmp_path: Path, model: str) ->
     ],
 )
 def test_mistakes_are_reported_with_their_line_and_a_remedy(
-    tmp_path: Path, text: str, line: int, said: str
+    tmp_path: Path, text: str, line: int, message: str
 ) -> None:
     path = written(tmp_path, text)
     (problem,) = read_configuration(path).problems
     assert problem.line == line
-    assert said in problem.text
+    assert message in problem.text
     assert (read_configuration(path).problem or "").startswith(f"{path}:{line}: ")
 
 
 def test_several_mistakes_are_reported_in_order(tmp_path: Path) -> None:
-    found = read_configuration(written(tmp_path, "[judge]\nmodel = 3\nredact = 3\n[kees]\n"))
-    assert [problem.line for problem in found.problems] == [2, 3, 4]
-    assert "; line 3: [judge] redact must be text" in (found.problem or "")
+    configuration = read_configuration(
+        written(tmp_path, "[judge]\nmodel = 3\nredact = 3\n[kees]\n")
+    )
+    assert [problem.line for problem in configuration.problems] == [2, 3, 4]
+    assert "; line 3: [judge] redact must be text" in (configuration.problem or "")
 
 
 def test_the_page_describes_every_setting_and_its_examples_are_valid(tmp_path: Path) -> None:
@@ -173,7 +179,7 @@ def test_the_page_describes_every_setting_and_its_examples_are_valid(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("text", "expected"),
     [
         ("", 'theme = "nord"\n'),
         ('annotator = "a"\n', 'annotator = "a"\ntheme = "nord"\n'),
@@ -183,5 +189,5 @@ def test_the_page_describes_every_setting_and_its_examples_are_valid(tmp_path: P
         ("a = [\n[1],\n]\n[keys]\n", 'a = [\n[1],\n]\ntheme = "nord"\n\n[keys]\n'),
     ],
 )
-def test_a_theme_is_added_to_the_file(text: str, wanted: str) -> None:
-    assert with_theme(text, "nord") == wanted
+def test_a_theme_is_added_to_the_file(text: str, expected: str) -> None:
+    assert with_theme(text, "nord") == expected

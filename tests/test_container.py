@@ -1,4 +1,4 @@
-"""The container files go with the program that they install and the options that they give."""
+"""The container files: they use versions, extras and options that exist."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 
 @pytest.fixture(scope="module")
 def services() -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "compose.yaml").read_text())
-    return found["services"]
+    compose: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "compose.yaml").read_text())
+    return compose["services"]
 
 
 def test_the_image_has_a_python_and_extras_that_the_project_knows() -> None:
@@ -37,10 +37,10 @@ def test_services_use_known_options_and_the_web_port_needs_a_token(
     services: dict[str, dict[str, Any]],
 ) -> None:
     for name in ("app", "web"):
-        command, words = called(services[name]["command"])
-        options = [one for one in command.params if isinstance(one, click.Option)]
-        known = {spelling for option in options for spelling in option.opts}
-        assert {word for word in words if word.startswith("-")} <= known
-        assert words[-1] == services[name]["volumes"][0].rpartition(":")[2]
+        command, arguments = called(services[name]["command"])
+        options = [parameter for parameter in command.params if isinstance(parameter, click.Option)]
+        spellings = {spelling for option in options for spelling in option.opts}
+        assert {argument for argument in arguments if argument.startswith("-")} <= spellings
+        assert arguments[-1] == services[name]["volumes"][0].rpartition(":")[2]
     assert services["web"]["ports"] == ["127.0.0.1:8000:8000"]
     assert "--token" in services["web"]["command"]

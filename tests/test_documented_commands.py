@@ -1,4 +1,4 @@
-"""Every command that the pages show exists, takes the options it is shown with, and is told of."""
+"""Commands in the documentation: each exists, accepts its options, and is documented."""
 
 from __future__ import annotations
 
@@ -18,47 +18,54 @@ PAGES: Final = (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")
 
 BLOCK: Final = re.compile(r"^ *```.*?\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 INLINE: Final = re.compile(r"`([^`\n]+)`")
-CALL: Final = re.compile(r"(?<![\w./-])(?:\.venv/bin/)?mast-tui +(?P<words>[^\s|;&>#][^|;&>#\n]*)")
+CALL: Final = re.compile(
+    r"(?<![\w./-])(?:\.venv/bin/)?mast-tui +(?P<arguments>[^\s|;&>#][^|;&>#\n]*)"
+)
 OPTION: Final = re.compile(r"(?<![\w-])--?[a-z][a-z-]*")
 
 
 def calls(page: Path) -> Iterator[str]:
-    """The words behind each ``mast-tui`` in a page's code."""
+    """Yield the arguments after each ``mast-tui`` in the code of a page."""
     text = page.read_text("utf-8")
     for block in BLOCK.findall(text):
         joined = re.sub(r" *\\\n *", " ", block)
         for call in re.finditer(rf"^(?:\$ )?{CALL.pattern}", joined, re.MULTILINE):
-            yield call["words"]
+            yield call["arguments"]
     for code in INLINE.findall(BLOCK.sub("", text)):
-        if (shown := CALL.match(code)) is not None:
-            yield shown["words"]
+        if (inline_call := CALL.match(code)) is not None:
+            yield inline_call["arguments"]
 
 
-def called(words: list[str]) -> tuple[click.Command, list[str]]:
-    """The command that the words name, and the words behind its name."""
-    if words[0] not in COMMANDS:
-        return app_command, words
-    command, rest = load_command(words[0]), words[1:]
-    while isinstance(command, click.Group) and rest and rest[0] in command.commands:
-        command, rest = command.commands[rest[0]], rest[1:]
-    return command, rest
+def called(arguments: list[str]) -> tuple[click.Command, list[str]]:
+    """Return the command that the arguments name, and the remaining arguments."""
+    if arguments[0] not in COMMANDS:
+        return app_command, arguments
+    command, remaining = load_command(arguments[0]), arguments[1:]
+    while isinstance(command, click.Group) and remaining and remaining[0] in command.commands:
+        command, remaining = command.commands[remaining[0]], remaining[1:]
+    return command, remaining
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_a_shown_command_takes_its_options(page: Path) -> None:
     unknown = []
     for line in calls(page):
-        command, rest = called(line.replace("[", " ").replace("]", " ").split())
-        taken = {"--help", *(name for one in command.params for name in one.opts)}
-        taken |= {name for one in command.params for name in one.secondary_opts}
-        given = [name for word in rest if word.startswith("-") for name in OPTION.findall(word)]
-        unknown += [f"mast-tui {line}: {name}" for name in given if name not in taken]
+        command, remaining = called(line.replace("[", " ").replace("]", " ").split())
+        accepted = {"--help", *(name for parameter in command.params for name in parameter.opts)}
+        accepted |= {name for parameter in command.params for name in parameter.secondary_opts}
+        options = [
+            name
+            for argument in remaining
+            if argument.startswith("-")
+            for name in OPTION.findall(argument)
+        ]
+        unknown += [f"mast-tui {line}: {name}" for name in options if name not in accepted]
     assert unknown == []
 
 
 def test_the_pages_show_commands() -> None:
-    shown = {line.split()[0] for page in PAGES for line in calls(page)}
-    assert shown.issuperset(COMMANDS)
+    commands = {line.split()[0] for page in PAGES for line in calls(page)}
+    assert commands.issuperset(COMMANDS)
 
 
 def test_the_readme_has_every_command_in_its_table() -> None:

@@ -23,7 +23,7 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 BLOCK: Final = re.compile(r"^```\n(\$ .*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND: Final = re.compile(r"^\$ (?:\.venv/bin/)?mast-tui (.*)$")
 
-AT: Final = "http://127.0.0.1:8765"
+SHOWN_ADDRESS: Final = "http://127.0.0.1:8765"
 
 PAGES: Final = ("agreement", "annotating", "judge", "lint")
 """Pages that show the output of commands on the samples."""
@@ -62,7 +62,7 @@ def test_the_commands_of_a_page_run(
     with practice_server() as address:
         for command in commands:
             capsys.readouterr()
-            code = run(split_command(shlex.split(command.replace(AT, address))))
+            code = run(split_command(shlex.split(command.replace(SHOWN_ADDRESS, address))))
             out, err = capsys.readouterr()
             # 3: `lint` found what it is told to fail on.
             assert code == 0 or (code == 3 and command.startswith("lint ")), f"{command}\n{err}"

@@ -21,8 +21,8 @@ def script(name: str) -> dict[str, Any]:
 
 FORMAT_PAGE: Final = script("format_page")
 
-OF_SEVERAL_NAMES: Final = frozenset({"vendor-export", "otel"})
-"""Readers whose traces have the name of a format below them."""
+WITH_SEVERAL_FORMATS: Final = frozenset({"vendor-export", "otel"})
+"""Readers of several formats, whose traces have the name of their format."""
 
 
 @pytest.mark.parametrize("path", FORMAT_PAGE["PAGES"], ids=lambda path: path.name)
@@ -35,7 +35,7 @@ def test_the_table_of_formats_has_every_reader() -> None:
     """A reader needs a row in `mast_tui/traces/readers/formats.toml`."""
     named = {name for row in FORMAT_PAGE["format_rows"]() for name in row["names"]}
     all_readers = [*readers(), *readers(binary=True)]
-    missing = {reader.name for reader in all_readers} - named - OF_SEVERAL_NAMES
+    missing = {reader.name for reader in all_readers} - named - WITH_SEVERAL_FORMATS
     assert not missing
 
 

@@ -1,4 +1,4 @@
-"""The rules of the house: tools that read the code, floors, and imports."""
+"""The rules for the code: linters, types, layers, imports, dependencies and language."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 SCRIPTS: Final = Path(sysconfig.get_path("scripts"))
 
 HEAVY: Final = ("sqlalchemy", "numpy", "openai", "rapidfuzz", "re2")
-"""What must not be imported on the way to the first frame."""
+"""Modules that must not be imported before the first frame."""
 
 TERMINAL: Final = ("click", "textual", "rich")
-"""What the start of a command must not import either."""
+"""Modules that the start of a command must not import either."""
 
 
 def run(*command: str, seconds: float = PATIENCE) -> subprocess.CompletedProcess[str]:
@@ -38,15 +38,15 @@ def run(*command: str, seconds: float = PATIENCE) -> subprocess.CompletedProcess
 
 
 def run_python(code: str, *args: str) -> object:
-    """What ``code`` prints as JSON in an interpreter of its own."""
+    """Return what ``code`` prints as JSON in a new interpreter."""
     done = run(sys.executable, "-c", code, *args)
     assert done.returncode == 0, done.stderr
-    found: object = json.loads(done.stdout)
-    return found
+    value: object = json.loads(done.stdout)
+    return value
 
 
 def tracked_files() -> list[Path]:
-    """Every file that belongs to the project."""
+    """Return the files of the project."""
     done = run("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     if done.returncode != 0:
         pytest.skip("not a git checkout")
@@ -64,7 +64,7 @@ def tracked_files() -> list[Path]:
         pytest.param((str(SCRIPTS / "lint-imports"), "--no-cache"), id="floors"),
     ],
 )
-def test_the_tools_find_nothing(command: tuple[str, ...]) -> None:
+def test_linters_types_and_layers_are_clean(command: tuple[str, ...]) -> None:
     done = run(*command, seconds=540)
     assert done.returncode == 0, f"\n{done.stdout}{done.stderr}"
 
@@ -79,15 +79,15 @@ CEILINGS: Final = {
     "imports inside functions": 23,
     "of these without a comment that says why": 0,
 }
-"""How much of each ``scripts/house.py`` may find: what has been reached, to be lowered with it."""
+"""The most places for each measure of ``scripts/house.py``; lower them with the figures."""
 
 
 @pytest.mark.lint
 def test_the_layout_is_no_worse_than_what_was_reached() -> None:
-    found = house.measure_layout()
-    for what, most in CEILINGS.items():
-        places = found[what]
-        assert len(places) <= most, "\n".join([f"{len(places)} {what}:", *places])
+    places_by_measure = house.measure_layout()
+    for measure, most in CEILINGS.items():
+        places = places_by_measure[measure]
+        assert len(places) <= most, "\n".join([f"{len(places)} {measure}:", *places])
 
 
 @pytest.mark.lint
@@ -212,7 +212,7 @@ LATER: Final = (
     "mast_tui.ui.trace_view.span_view",
     "mast_tui.ui.widgets.taxonomy_panel",
 )
-"""What is imported only when the first spans are on screen."""
+"""Modules that are imported only after the first spans are on screen."""
 
 FIRST_LOOK = """
 import asyncio, json, sys
@@ -238,7 +238,7 @@ asyncio.run(main())
 
 
 @pytest.mark.slow
-def test_the_first_look_at_a_session_needs_nothing_that_stands_beside_it(tmp_path: Path) -> None:
+def test_the_first_spans_of_a_session_need_few_modules(tmp_path: Path) -> None:
     records = [
         ("session_meta", {"id": "0199", "cwd": "/", "originator": "codex", "cli_version": "1"}),
         (
@@ -258,8 +258,8 @@ def test_the_first_look_at_a_session_needs_nothing_that_stands_beside_it(tmp_pat
             for kind, payload in records
         )
     )
-    found = run_python(f"LATER = {LATER!r}\n{FIRST_LOOK}", str(path))
-    assert found == {"the first span is shown": True, "later": []}
+    result = run_python(f"LATER = {LATER!r}\n{FIRST_LOOK}", str(path))
+    assert result == {"the first span is shown": True, "later": []}
 
 
 @pytest.mark.slow
@@ -292,7 +292,7 @@ def test_the_core_needs_no_textual() -> None:
 
 
 def test_the_scripts_import_names_that_exist() -> None:
-    """A script may run once in months; a renamed function must not be noticed only then."""
+    """A script may run once in months, but a renamed function must be noticed at once."""
     missing: list[str] = []
     for path in sorted((ROOT / "scripts").glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
@@ -324,11 +324,11 @@ def test_every_dependency_has_a_ceiling_and_a_locked_version_with_hashes() -> No
     names = [line for line in lock.splitlines() if line[0].isalnum()]
     assert len(names) == sum(map(len, locked.values())), "each has its hashes"
     for line in (*project["dependencies"], *chain.from_iterable(extras.values())):
-        wanted = Requirement(line)
-        assert any(part.operator in {"<", "=="} for part in wanted.specifier), line
-        versions = locked.get(canonicalize_name(wanted.name), [])
+        requirement = Requirement(line)
+        assert any(part.operator in {"<", "=="} for part in requirement.specifier), line
+        versions = locked.get(canonicalize_name(requirement.name), [])
         assert versions, f"{line}: not in requirements-test.lock; see CONTRIBUTING.md"
-        assert all(wanted.specifier.contains(version) for version in versions), line
+        assert all(requirement.specifier.contains(version) for version in versions), line
 
 
 MACHINE_PATH: Final = re.compile(r"(?<![\w.~>$}])/(?:work|tmp|root)/")
@@ -337,18 +337,20 @@ REGISTRY: Final = re.compile(r"pypi\.org/simple|pythonhosted\.org|--(?:extra-)?i
 
 @pytest.mark.slow
 def test_the_text_of_the_project_names_no_machine() -> None:
-    """Paths of the machine on which a page was written help nobody who reads it."""
-    found = []
+    """A path of the author's machine does not exist on the machine of a reader."""
+    lines = []
     for path in tracked_files():
         name = path.relative_to(ROOT).as_posix()
-        told = path.suffix in {".md", ".toml"} and not name.startswith("sample_traces/planted")
-        told = told or path.suffix in {".py", ".tcss"} or name.startswith(".ci/")
-        if not told or path == Path(__file__).resolve():
+        is_checked = path.suffix in {".md", ".toml"} and not name.startswith(
+            "sample_traces/planted"
+        )
+        is_checked = is_checked or path.suffix in {".py", ".tcss"} or name.startswith(".ci/")
+        if not is_checked or path == Path(__file__).resolve():
             continue
         for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
             # Tests may make up any path; prose and code that people run may not.
             if REGISTRY.search(line) or (
                 not name.startswith("tests/") and MACHINE_PATH.search(line)
             ):
-                found.append(f"{name}:{number}: {line.strip()}")
-    assert not found, "\n".join(found)
+                lines.append(f"{name}:{number}: {line.strip()}")
+    assert not lines, "\n".join(lines)

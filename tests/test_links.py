@@ -1,4 +1,4 @@
-"""Links between the pages of the project lead somewhere."""
+"""Links between the pages of the project."""
 
 from __future__ import annotations
 
@@ -18,15 +18,17 @@ def pages() -> list[Path]:
 
 
 def anchors(page: Path) -> set[str]:
-    """The names that a page can be linked to by: of headings, as GitHub makes them, and given."""
+    """Return the anchors of a page: its named ones, and those that GitHub makes of headings."""
     text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
-    found = set(re.findall(r'<a id="([\w-]+)">', text))
+    names = set(re.findall(r'<a id="([\w-]+)">', text))
     for heading in re.findall(r"^#+ (.+)$", text, re.MULTILINE):
-        kept = "".join(
-            one for one in heading.lower() if one in " -_" or unicodedata.category(one)[0] in "LN"
+        slug = "".join(
+            char
+            for char in heading.lower()
+            if char in " -_" or unicodedata.category(char)[0] in "LN"
         )
-        found.add(kept.strip().replace(" ", "-"))
-    return found
+        names.add(slug.strip().replace(" ", "-"))
+    return names
 
 
 def test_every_link_leads_to_a_file_and_a_heading() -> None:
@@ -45,8 +47,8 @@ def test_every_link_leads_to_a_file_and_a_heading() -> None:
 def test_the_readme_leads_to_every_page() -> None:
     readme = (ROOT / "README.md").read_text("utf-8")
     linked = {target.partition("#")[0] for target in LINK.findall(readme)}
-    told = {page.relative_to(ROOT).as_posix() for page in pages()} - {"README.md"}
-    assert sorted(told - linked) == []
+    expected = {page.relative_to(ROOT).as_posix() for page in pages()} - {"README.md"}
+    assert sorted(expected - linked) == []
 
 
 def test_architecture_names_files_and_what_is_in_them() -> None:
@@ -66,9 +68,9 @@ def test_architecture_names_files_and_what_is_in_them() -> None:
         paths = [name for name in named if "/" in name or Path(name).suffix in NAMED_FILES]
         on_line = []
         for name in paths:
-            found = [path for path in files if f"/{name.rstrip('/')}" in path.as_posix()]
-            problems += [] if found or " " in name else [name]
-            on_line += found
+            matching_files = [path for path in files if f"/{name.rstrip('/')}" in path.as_posix()]
+            problems += [] if matching_files or " " in name else [name]
+            on_line += matching_files
         text = "\n".join(texts[path] for path in on_line) or all_code
         for name in named:
             if re.fullmatch(r"\w[\w.]*", name) and name not in paths:

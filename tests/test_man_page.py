@@ -33,17 +33,19 @@ def page() -> str:
 
 
 def options(command: click.Command) -> set[str]:
-    """All options of a command and of those under it."""
-    found = {one.opts[0] for one in command.params if isinstance(one, click.Option)}
-    below = command.commands.values() if isinstance(command, click.Group) else ()
-    return found.union(*(options(one) for one in below))
+    """Return the first spelling of each option of a command and its subcommands."""
+    names = {
+        parameter.opts[0] for parameter in command.params if isinstance(parameter, click.Option)
+    }
+    subcommands = command.commands.values() if isinstance(command, click.Group) else ()
+    return names.union(*(options(subcommand) for subcommand in subcommands))
 
 
 def test_every_command_has_its_options(page: str) -> None:
     for name in COMMANDS:
         section = page.partition(f"\n.SS {name}\n")[2]
         section = re.split(rf"\n\.SH |\n\.SS (?!{name} )", section)[0].replace("\\-", "-")
-        missing = [one for one in options(load_command(name)) if one not in section]
+        missing = [option for option in options(load_command(name)) if option not in section]
         assert missing == [], name
 
 
@@ -54,10 +56,11 @@ def test_it_has_the_terms_of_the_page_on_commands(page: str) -> None:
         _, *terms = re.findall(r"^\| (.+?) \|", section.replace("|---", ""), re.MULTILINE)
         assert len(terms) >= 5
         plain = page.replace("\\-", "-")
-        assert [one for one in terms if f"\\fB{one.replace('`', '')}\\fR\n" not in plain] == []
+        missing = [term for term in terms if f"\\fB{term.replace('`', '')}\\fR\n" not in plain]
+        assert missing == []
 
 
-def test_troff_finds_nothing_wrong_in_it(page: str) -> None:
+def test_groff_accepts_the_page(page: str) -> None:
     program = shutil.which("groff")
     if program is None:
         pytest.skip("groff is not installed")

@@ -20,19 +20,19 @@ from tests.waiting import PATIENCE
 
 
 def names(folder: Path) -> set[str]:
-    """Everything in a folder, also what is hidden: no draft may be left."""
+    """Return the names of all files in a folder, hidden drafts too."""
     return {path.name for path in folder.iterdir()}
 
 
 def read_in_background(pipe: Path) -> Callable[[], bytes]:
     """Begin to read a pipe; the result waits for its end."""
-    found: list[bytes] = []
-    thread = threading.Thread(target=lambda: found.append(pipe.read_bytes()), daemon=True)
+    contents: list[bytes] = []
+    thread = threading.Thread(target=lambda: contents.append(pipe.read_bytes()), daemon=True)
     thread.start()
 
     def result() -> bytes:
         thread.join(PATIENCE)
-        return found[0]
+        return contents[0]
 
     return result
 
@@ -169,19 +169,19 @@ def test_a_planted_draft_is_neither_used_nor_followed(
 
 
 def test_the_mode_of_a_file_is_kept_and_new_ones_follow_the_umask(tmp_path: Path) -> None:
-    kept, new = tmp_path / "kept", tmp_path / "new"
-    kept.write_text("old")
-    kept.chmod(0o640)
-    before = os.umask(0o027)
+    existing, new = tmp_path / "kept", tmp_path / "new"
+    existing.write_text("old")
+    existing.chmod(0o640)
+    old_umask = os.umask(0o027)
     try:
-        write_output(kept, "new")
+        write_output(existing, "new")
         write_output(new, "new")
     finally:
-        os.umask(before)
-    assert [stat.S_IMODE(one.stat().st_mode) for one in (kept, new)] == [0o640, 0o640]
-    kept.chmod(0o606)
-    write_output(kept, "newer")
-    assert stat.S_IMODE(kept.stat().st_mode) == 0o606
+        os.umask(old_umask)
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (existing, new)] == [0o640, 0o640]
+    existing.chmod(0o606)
+    write_output(existing, "newer")
+    assert stat.S_IMODE(existing.stat().st_mode) == 0o606
 
 
 def two_outputs(folder: Path) -> Outputs:
@@ -264,11 +264,11 @@ def test_a_pipe_gets_nothing_while_a_file_cannot_be_written(tmp_path: Path) -> N
 def test_impossible_paths_are_refused(tmp_path: Path) -> None:
     outputs = Outputs()
     (tmp_path / "file").touch()
-    for path, words in (
+    for path, message in (
         (tmp_path, "is a folder; give a file"),
         (tmp_path / "none" / "file", "no such folder"),
     ):
-        with pytest.raises(OutputError, match=words):
+        with pytest.raises(OutputError, match=message):
             outputs.check(path)
     with pytest.raises(OutputError, match="is a file; give a folder"):
         outputs.add_folder(tmp_path / "file")

@@ -1,4 +1,4 @@
-"""The built package: tried in an environment of its own, from files alone."""
+"""The built package, installed into a new environment."""
 
 from __future__ import annotations
 
@@ -40,24 +40,24 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def installed(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of programs of an environment in which the wheel is installed.
 
-    What it depends on is lent to it by the environment of the tests; the project itself is not, as
-    the file that stands for an editable installation counts in its own environment alone.
+    Its dependencies come from the environment of the tests. The project itself does not, because
+    the ``.pth`` file of an editable installation works in its own environment alone.
     """
-    place = tmp_path_factory.mktemp("environment")
-    venv.create(place, symlinks=True)
+    environment = tmp_path_factory.mktemp("environment")
+    venv.create(environment, symlinks=True)
     (wheel,) = built.glob("*.whl")
-    run(sys.executable, "-m", "pip", f"--python={place / 'bin' / 'python'}", "install", "-q",
-        "--no-compile", "--no-deps", "--no-index", str(wheel), cwd=place)  # fmt: skip
-    (packages,) = place.glob("lib/python*/site-packages")
-    (packages / "lent.pth").write_text(sysconfig.get_path("purelib"))
-    return place / "bin"
+    run(sys.executable, "-m", "pip", f"--python={environment / 'bin' / 'python'}", "install", "-q",
+        "--no-compile", "--no-deps", "--no-index", str(wheel), cwd=environment)  # fmt: skip
+    (packages,) = environment.glob("lib/python*/site-packages")
+    (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
+    return environment / "bin"
 
 
-def run(*words: str, cwd: Path, env: dict[str, str] | None = None) -> str:
-    """What a command prints; it must end well."""
+def run(*command: str, cwd: Path, env: dict[str, str] | None = None) -> str:
+    """Run a command, which must succeed, and return its output."""
     environment = env or {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     done = subprocess.run(
-        words, cwd=cwd, env=environment, capture_output=True, text=True, check=False
+        command, cwd=cwd, env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -24,8 +24,10 @@ def broken(numbers: Sequence[int]) -> list[int]:
 
 
 class Waits:
-    """Tells of an item at once, and again when there is a file; its process is ended before that
-    where there is none that says that this has happened."""
+    """Work that yields a number at once, and its negative once the file ``until`` exists.
+
+    If the file ``killed`` is missing, the work creates it and kills its process in between.
+    """
 
     def __init__(self, until: Path, killed: Path | None = None) -> None:
         self.until, self.killed = until, killed
@@ -42,7 +44,7 @@ class Waits:
 
 
 class KilledAtOne:
-    """Ends its process at one item; ``once`` leaves a file by which it does so only once."""
+    """Work that kills its process at an item; with the file ``once``, only the first time."""
 
     def __init__(self, item: int, once: Path | None = None) -> None:
         self.item, self.once = item, once
@@ -80,9 +82,9 @@ def test_an_error_of_a_process_is_raised_with_its_traceback() -> None:
     with LocalProcesses(1) as workers, pytest.raises(ValueError, match="no 0") as raised:
         list(workers.map(broken, batches(4, 2)))
     assert "in broken" in "".join(raised.value.__notes__)
-    for wanted in ("0", "-1", "many", "²"):
+    for count in ("0", "-1", "many", "²"):
         with pytest.raises(NoWorkers, match="not a number of workers"):
-            workers_of(wanted)
+            workers_of(count)
 
 
 def test_the_batch_of_a_killed_process_is_repeated(tmp_path: Path) -> None:
@@ -106,8 +108,8 @@ def test_an_idle_process_that_is_killed_is_replaced() -> None:
 
 def test_an_item_that_kills_every_process_is_lost_alone() -> None:
     with LocalProcesses(1) as workers:
-        found = list(workers.map(KilledAtOne(5), batches(8, 4)))
-    assert found == [*squares(range(5)), LOST, *squares(range(6, 8))]
+        results = list(workers.map(KilledAtOne(5), batches(8, 4)))
+    assert results == [*squares(range(5)), LOST, *squares(range(6, 8))]
 
 
 def test_items_are_read_shortly_before_their_results() -> None:

@@ -42,7 +42,7 @@ def test_the_pictures_are_made_and_those_of_the_tour_are_current(tmp_path: Path)
     pictures = ROOT / "docs" / "pictures"
     made = {path.name for path in tmp_path.glob("*.svg")}
     assert made == {path.name for path in pictures.glob("*.svg")} == set().union(*in_pages.values())
-    shown = sorted(in_pages["README"] | in_pages["tour"])
-    old = [name for name in shown if text_of(tmp_path / name) != text_of(pictures / name)]
-    assert shown
+    checked = sorted(in_pages["README"] | in_pages["tour"])
+    old = [name for name in checked if text_of(tmp_path / name) != text_of(pictures / name)]
+    assert checked
     assert old == [], "run scripts/make_pictures.py"

@@ -1,4 +1,4 @@
-"""The two lines of the README, and the script that runs the second as it stands."""
+"""The two command lines of the README, and ``.ci/run``, which runs the second one."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ STUBS: Final = {
     "sudo": 'test "$1" = -n && shift && exec "$@"',
     "id": "echo 1000",
 }
-"""Programs that stand in for those of the machine, as shell scripts."""
+"""Shell scripts that replace programs of the machine."""
 
 
 def ci(
     folder: Path, readme: str, stubs: Mapping[str, str], installed: Iterable[str] = ()
 ) -> subprocess.CompletedProcess[str]:
-    """Run ``.ci/run`` beside this README, on a machine that has only what it needs itself.
+    """Run ``.ci/run`` beside this README, with only the programs that it needs.
 
     Args:
         folder: An empty folder.

@@ -1,4 +1,4 @@
-"""Foreign text comes through the gate visible, and nothing of it reaches the terminal raw."""
+"""Foreign text is shown in full, and none of it reaches the terminal raw."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ foreign = st.text(
         st.sampled_from("ab ⏎…⟨⟩\u200d\u200cم一😀🏽🇩\ufe0f"),
     )
 )
-# Letters, marks, numbers, punctuation, symbols and spaces; what of them is invisible is left out.
+# Letters, marks, numbers, punctuation, symbols and spaces, without the invisible ones.
 harmless = st.text(
     st.one_of(
         st.characters(
@@ -58,7 +58,7 @@ def assert_safe(shown: str) -> None:
 
 
 @given(foreign)
-def test_nothing_a_terminal_obeys_or_hides_comes_out(text: str) -> None:
+def test_control_and_invisible_characters_are_replaced(text: str) -> None:
     assert_safe(safe_line(text))
     assert_safe(one_line(text))
     assert_safe(one_line(text, 7))
@@ -74,26 +74,26 @@ def test_harmless_text_is_unchanged(text: str) -> None:
 
 
 @given(foreign)
-def test_what_is_safe_stays_as_it_is(text: str) -> None:
+def test_safe_text_is_unchanged(text: str) -> None:
     assert safe_line(safe_line(text)) == safe_line(text)
     assert one_line(one_line(text)) == one_line(text)
 
 
 @given(foreign)
 def test_the_map_says_where_each_code_point_is_shown(text: str) -> None:
-    shown, places = safe_line_map(text)
+    shown, offsets = safe_line_map(text)
     assert shown == safe_line(text)
-    if places is None:
+    if offsets is None:
         assert shown == text
         return
-    assert len(places) == len(text) + 1
-    assert (places[0], places[-1]) == (0, len(shown))
-    for at, char in enumerate(text):
-        assert shown[places[at] : places[at + 1]] == safe_line(char)
+    assert len(offsets) == len(text) + 1
+    assert (offsets[0], offsets[-1]) == (0, len(shown))
+    for index, char in enumerate(text):
+        assert shown[offsets[index] : offsets[index + 1]] == safe_line(char)
 
 
 @given(foreign, st.integers(-1, 40))
-def test_a_limit_cuts_what_would_be_shown(text: str, limit: int) -> None:
+def test_a_limit_cuts_the_shown_text(text: str, limit: int) -> None:
     whole = one_line(text)
     cut = one_line(text, limit)
     if len(whole) <= limit:
@@ -105,7 +105,7 @@ def test_a_limit_cuts_what_would_be_shown(text: str, limit: int) -> None:
             assert whole.startswith(cut[:-1])
 
 
-def test_a_limit_sees_past_characters_that_are_dropped() -> None:
+def test_dropped_characters_do_not_count_for_the_limit() -> None:
     assert one_line("\ufe0f" * 500 + "end", 10) == "end"
 
 
@@ -113,12 +113,12 @@ def test_a_limit_sees_past_characters_that_are_dropped() -> None:
 def test_lines_and_breaks_make_up_the_text(text: str) -> None:
     ranges = list(line_ranges(text))
     assert ranges
-    at = 0
+    position = 0
     for start, end in ranges:
-        assert text[at:start] in ("", "\n", "\r\n")
+        assert text[position:start] in ("", "\n", "\r\n")
         assert "\n" not in text[start:end]
-        at = end
-    assert text[at:] in ("", "\n", "\r\n")
+        position = end
+    assert text[position:] in ("", "\n", "\r\n")
     assert display_lines(text) == [safe_line(text[start:end]) for start, end in ranges]
 
 
@@ -153,7 +153,7 @@ def test_lines_end_at_line_feeds_only(text: str, lines: list[str]) -> None:
         ("👍🏽 🇩🇪 क्\u200dष", "👍 DE क्\u200dष"),
     ],
 )
-def test_what_stands_for_what(text: str, shown: str) -> None:
+def test_replacements_of_characters(text: str, shown: str) -> None:
     assert safe_line(text) == shown
 
 

@@ -1,4 +1,4 @@
-"""TOML that is nested too deeply is refused in one way, whoever reads it."""
+"""TOML that is nested too deeply: all readers refuse it with the same error."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DEEP = {
 
 
 @pytest.mark.parametrize("text", DEEP.values(), ids=DEEP)
-def test_deep_nesting_is_an_error_in_words(text: str, tmp_path: Path) -> None:
+def test_deep_nesting_is_an_error(text: str, tmp_path: Path) -> None:
     with pytest.raises(tomllib.TOMLDecodeError, match="nested more than 50 deep"):
         parse_toml(text)
     file = tmp_path / "x.toml"
@@ -39,14 +39,14 @@ def test_deep_nesting_is_an_error_in_words(text: str, tmp_path: Path) -> None:
         with_theme(text, "nord")
 
 
-def test_what_people_write_is_read() -> None:
+def test_ordinary_nesting_is_read() -> None:
     levels = MOST_LEVELS - 1
     assert parse_toml(f"x = {'[' * levels}{']' * levels}")
     prose = "a.b.c. " * 100
     assert parse_toml(f'x = """\n{prose}\n"""') == {"x": f"{prose}\n"}
 
 
-def test_a_crosswalk_in_deep_json_is_an_error_in_words(tmp_path: Path) -> None:
+def test_a_crosswalk_in_deep_json_is_an_error(tmp_path: Path) -> None:
     file = tmp_path / "x.json"
     file.write_text("[" * 200_000)
     with pytest.raises(MastError, match="nested too deeply"):
