@@ -1,8 +1,8 @@
-"""The app in a real terminal, saying when everything that was sent to it has been done.
+"""The app in a real terminal, which reports when it has handled all its input.
 
-A test writes bytes to the terminal, then the report of a cursor position, as terminals send one.
-The report reaches the app behind the keys before it. Once every key before it has done its work,
-its number is written to the named pipe ``ACKNOWLEDGEMENTS``.
+A test writes bytes to the terminal, then the report of a cursor position, as terminals send it. The
+app receives the report after the keys. When it has handled them all, it writes the number of the
+report to the named pipe ``ACKNOWLEDGEMENTS``.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from tests.terminal.screen import settings
 from tests.waiting import PATIENCE
 
 ACKNOWLEDGEMENTS: Final = "ACKNOWLEDGEMENTS"
-"""The variable of the environment with the path of the named pipe."""
+"""The environment variable with the path of the named pipe."""
 
 ROOT: Final = Path(__file__).parents[2]
 
 
 class AcknowledgingApp(app_module.MastApp):
-    """The app that answers reports of the cursor's position."""
+    """The app, which answers reports of the cursor position."""
 
     _pending: asyncio.Task[None] | None = None
 
     async def on_event(self, event: events.Event) -> None:
-        """Handle an event, and answer a report once the app has nothing left to do."""
+        """Handle an event, and answer a report when the app is idle."""
         await super().on_event(event)
         if isinstance(event, events.CursorPosition):
             self._pending = asyncio.create_task(self._acknowledge(event.x))
@@ -54,33 +54,33 @@ class AcknowledgingApp(app_module.MastApp):
             pipe.write(f"{number} {self.screen.size.width} {screen} {self._open_span()}\n")
 
     def _open_span(self) -> int | None:
-        """Get the index of the span under the cursor of the open trace."""
-        screens = [one for one in self.screen_stack if isinstance(one, AnnotateScreen)]
+        """Return the index of the span under the cursor of the open trace."""
+        screens = [screen for screen in self.screen_stack if isinstance(screen, AnnotateScreen)]
         return screens[0].index if screens else None
 
 
 class AcknowledgedTerminal:
-    """A terminal with the app in it, and a way to wait until it has done what it was sent."""
+    """A terminal with the app, and a way to wait until the app has handled its input."""
 
     def __init__(self, *arguments: str, home: Path, columns: int = 100, rows: int = 30) -> None:
         """Start the app.
 
         Args:
-            arguments: What follows ``mast-tui`` on the command line.
+            arguments: The arguments after ``mast-tui``.
             home: The home folder and current directory.
             columns: The terminal's width in cells.
             rows: The terminal's height in cells.
         """
         pipe = home / "acknowledgements"
         os.mkfifo(pipe)
-        # Open at both ends, so that the app's opening and closing it is no end of the file.
+        # Open for reading and writing, so that the file does not end when the app closes it.
         self._pipe = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
         self._number = 0
         self._columns = columns
         self.open_span = ""
-        """The span under the cursor when the app answered last."""
+        """The span under the cursor at the last answer."""
         self.open_screen = ""
-        """The class of the screen that was open then."""
+        """The class of the open screen at the last answer."""
         self._process = pexpect.spawn(
             sys.executable,
             ["-m", "tests.terminal.acknowledging_app", *arguments],
@@ -88,7 +88,7 @@ class AcknowledgedTerminal:
                 **settings(home),
                 "PYTHONPATH": str(ROOT),
                 ACKNOWLEDGEMENTS: str(pipe),
-                # A sequence that arrives in pieces is one sequence however busy the machine is.
+                # On a busy machine, a sequence in pieces is still one sequence.
                 "ESCDELAY": "60000",
             },
             dimensions=(rows, columns),
@@ -108,7 +108,7 @@ class AcknowledgedTerminal:
         os.close(self._pipe)
 
     def send(self, pieces: Sequence[bytes]) -> None:
-        """Write pieces of input one after the other, and wait until the app has done them all.
+        """Write pieces of input one after the other, and wait until the app has handled them.
 
         Args:
             pieces: The bytes of each write.
@@ -131,14 +131,14 @@ class AcknowledgedTerminal:
         self._process.setwinsize(rows, columns)
 
     def wait(self) -> None:
-        """Wait until the app has done everything that was sent, and drawn it in its last size."""
+        """Wait until the app has handled all input, and has drawn the screen in its last size."""
         resized = True
         while resized:
             width, self.open_screen, self.open_span = self._answer().split(" ")
             resized = int(width) != self._columns
 
     def _answer(self) -> str:
-        """Get what the app says once it has done everything that was sent."""
+        """Return the answer of the app when it has handled all input."""
         self._number = self._number % 99 + 1
         os.write(self._process.child_fd, f"\x1b[1;{self._number + 1}R".encode())
         expected = f"{self._number} ".encode()
@@ -160,7 +160,7 @@ class AcknowledgedTerminal:
             raise AssertionError(f"the app has ended: {self.last_output!r}") from error
 
     last_output = b""
-    """The bytes that the app has written last."""
+    """The last output of the app."""
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The home folder of tests in a terminal, and the program that starts the app there."""
+"""Fixtures of tests in a terminal: a home folder, and a program that starts the app."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.terminal.forking import Apps
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A home without files, in which the welcome has been shown."""
+    """An empty home folder in which the welcome screen is not shown again."""
     data = tmp_path / ".local" / "share" / "mast-tui"
     data.mkdir(parents=True)
     (data / "welcomed").touch()
@@ -21,6 +21,6 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def apps() -> Iterator[Apps]:
-    """Starts the app without its imports, for tests that are not about the start or the end."""
+    """Quick starts of the app, for tests that are not about its start or end."""
     with Apps() as apps:
         yield apps

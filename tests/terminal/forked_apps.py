@@ -1,10 +1,10 @@
-"""A program that starts the app over and over, each time in a process and a terminal of its own.
+"""A program that starts the app many times, each time in a new process with its own terminal.
 
 ``python -m tests.terminal.forked_apps FD``: for every line of JSON on the Unix socket FD (folder,
-rows, columns, words) it forks, lets the child run ``mast-tui`` with those words in the folder, and
-sends back the child's process id with the file descriptor of its terminal. For a process id it
-waits for that child's end, and sends back the exit code. What the app needs is imported before, so
-that ten starts take no longer than their work.
+rows, columns, arguments) it forks a child, which runs ``mast-tui`` with these arguments in the
+folder, and answers with the child's process id and the file descriptor of its terminal. For a
+process id it waits for the child's end, and answers with the exit code. The modules of the app are
+imported before, so that a start costs no imports.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ USED: Final = (
 """Most of the modules that the app imports."""
 
 
-def child(folder: str, rows: int, columns: int, words: list[str]) -> None:
-    """Run the app in the terminal that is there."""
+def child(folder: str, rows: int, columns: int, arguments: list[str]) -> None:
+    """Run the app in the terminal of this process."""
     os.environ["HOME"] = folder
     os.chdir(folder)
     fcntl.ioctl(0, termios.TIOCSWINSZ, array.array("H", [rows, columns, 0, 0]))
     code = 70
     try:
-        mast_tui_main(words)
+        mast_tui_main(arguments)
     except SystemExit as end:
         code = int(end.code or 0)
     finally:
@@ -53,25 +53,25 @@ def child(folder: str, rows: int, columns: int, words: list[str]) -> None:
 
 
 def main(descriptor: int) -> None:
-    """Start what is asked for until nobody asks any more."""
+    """Answer requests until the socket is closed."""
     for name in USED:
         importlib.import_module(name)
     gc.freeze()
-    with socket.socket(fileno=descriptor) as asked, asked.makefile() as lines:
+    with socket.socket(fileno=descriptor) as connection, connection.makefile() as lines:
         for line in lines:
-            order = json.loads(line)
-            if isinstance(order, int):
-                code = os.waitstatus_to_exitcode(os.waitpid(order, 0)[1])
-                asked.sendall(str(code).encode())
+            request = json.loads(line)
+            if isinstance(request, int):
+                code = os.waitstatus_to_exitcode(os.waitpid(request, 0)[1])
+                connection.sendall(str(code).encode())
                 continue
-            folder, rows, columns, words = order
+            folder, rows, columns, arguments = request
             pid, terminal = pty.fork()
             if pid == 0:
-                asked.close()
-                child(folder, rows, columns, words)
-            socket.send_fds(asked, [str(pid).encode()], [terminal])
+                connection.close()
+                child(folder, rows, columns, arguments)
+            socket.send_fds(connection, [str(pid).encode()], [terminal])
             os.close(terminal)
-    with suppress(ChildProcessError):  # each was killed by whoever asked for it
+    with suppress(ChildProcessError):  # the test has killed every child
         while True:
             os.wait()
 

@@ -1,4 +1,4 @@
-"""Starting the app many times without waiting for its imports each time."""
+"""Quick starts of the app, without its imports."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from tests.waiting import PATIENCE
 
 ROOT: Final = Path(__file__).parents[2]
 BETWEEN_KEYS: Final = 0.05
-"""Seconds before each key, as in the terminals that start a process of their own."""
+"""Seconds before each key, as ``pexpect.spawn`` waits."""
 
 
 class Apps:
-    """Starts the app in processes that come from one in which everything is imported."""
+    """Starts of the app in children of a process that has imported its modules."""
 
     def __init__(self) -> None:
-        self._asking, asked = socket.socketpair()
-        with asked:
+        self._socket, other_end = socket.socketpair()
+        with other_end:
             self._program = subprocess.Popen(
-                [sys.executable, "-m", "tests.terminal.forked_apps", str(asked.fileno())],
+                [sys.executable, "-m", "tests.terminal.forked_apps", str(other_end.fileno())],
                 cwd=ROOT,
                 env={**settings(ROOT), "PYTHONPATH": str(ROOT)},
-                pass_fds=[asked.fileno()],
+                pass_fds=[other_end.fileno()],
             )
 
     def __enter__(self) -> Apps:
@@ -47,26 +47,26 @@ class Apps:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._asking.close()
+        self._socket.close()
         self._program.wait(PATIENCE)
 
     def terminal(self, *arguments: str, home: Path, columns: int = 120, rows: int = 40) -> Terminal:
-        """The app with these words, in a terminal of this size."""
-        order = json.dumps([str(home), rows, columns, arguments])
-        self._asking.sendall(f"{order}\n".encode())
-        pid, descriptors, _, _ = socket.recv_fds(self._asking, 32, 1)
-        assert pid, "the program has gone"
+        """Start the app with arguments, in a terminal of a size."""
+        request = json.dumps([str(home), rows, columns, arguments])
+        self._socket.sendall(f"{request}\n".encode())
+        pid, descriptors, _, _ = socket.recv_fds(self._socket, 32, 1)
+        assert pid, "the program has ended"
         process = ForkedProcess(descriptors[0], int(pid), self._exit_code)
         return Terminal(home=home, columns=columns, rows=rows, process=process)
 
     def _exit_code(self, pid: int) -> int:
-        """Wait for the end of a process that was started here."""
-        self._asking.sendall(f"{pid}\n".encode())
-        return int(self._asking.recv(32))
+        """Wait for the end of a started process, and return its exit code."""
+        self._socket.sendall(f"{pid}\n".encode())
+        return int(self._socket.recv(32))
 
 
 class ForkedProcess(fdspawn):  # type: ignore[misc]
-    """A process that somebody else has started, by the file descriptor of its terminal."""
+    """A process that was started elsewhere, by the file descriptor of its terminal."""
 
     def __init__(self, descriptor: int, pid: int, exit_code: Callable[[int], int]) -> None:
         super().__init__(descriptor)
@@ -83,11 +83,11 @@ class ForkedProcess(fdspawn):  # type: ignore[misc]
         os.kill(self._pid, number)
 
     def wait(self) -> None:
-        """Wait for the end of the process, whose terminal has ended."""
+        """Wait for the end of the process."""
         self.exitstatus = self._exit_code(self._pid)
 
     def close(self, force: bool = False) -> None:
-        """Take the terminal away; by ``force`` the process ends too."""
+        """Close the terminal; with ``force``, kill the process too."""
         if force and self.exitstatus is None:
             with suppress(ProcessLookupError):
                 self.kill(signal.SIGKILL)

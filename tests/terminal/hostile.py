@@ -1,4 +1,4 @@
-"""Texts that try to control a terminal, and a check of what it was sent."""
+"""Texts that try to control a terminal, and checks of the output."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ HOSTILE: Final = " ".join(
 
 
 def forbidden(raw: bytes) -> list[bytes]:
-    """Return the payloads that a terminal would obey in what it was sent."""
-    found = [
+    """Return the control sequences in output that come from hostile texts."""
+    matches = [
         text.encode()
         for text in (
             TITLE,
@@ -39,31 +39,31 @@ def forbidden(raw: bytes) -> list[bytes]:
         )
         if text.encode() in raw
     ]
-    # No other command with a text in it: only the mouse pointer's shape, and what ``y`` copies.
+    # The app itself sends only two commands with text: the pointer's shape, and a copied text.
     commands = re.findall(rb"\x1b[\]_^X][^\x07\x1b]{0,40}", raw)
-    found += [c for c in commands if not c.startswith((b"\x1b]22;", b"\x1b]52;c;"))]
+    matches += [c for c in commands if not c.startswith((b"\x1b]22;", b"\x1b]52;c;"))]
     # As UTF-8: C1, bidi controls, invisible characters, tags.
     text = raw.decode("utf-8", "replace")
     hidden = (
         r"[\x80-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e0fff]"
     )
-    found += [match.encode() for match in re.findall(hidden, text)]
-    # As single bytes, for a terminal that does not know UTF-8: none stands alone.
-    found += [b"broken UTF-8"] if "\ufffd" in text else []
-    found += re.findall(rb"[\x00-\x06\x0b-\x0c\x0e-\x1a\x1c-\x1f\x7f]", raw)
-    return found
+    matches += [match.encode() for match in re.findall(hidden, text)]
+    # Single bytes that a terminal without UTF-8 would obey.
+    matches += [b"broken UTF-8"] if "\ufffd" in text else []
+    matches += re.findall(rb"[\x00-\x06\x0b-\x0c\x0e-\x1a\x1c-\x1f\x7f]", raw)
+    return matches
 
 
 def cell(terminal: Terminal, row: int, column: int) -> str:
-    """Return the character of a cell, nothing for the second half of a wide one."""
+    """Return the character of a cell; an empty text for the second half of a wide character."""
     return str(terminal.screen.buffer[row][column].data)
 
 
 def broken_rows(terminal: Terminal, dialog: str = "") -> list[str]:
     """Return the rows in which a border is not below the one above it.
 
-    Boxes are followed from their upper corners downwards to the lower ones; with a ``dialog``,
-    which hides parts of those behind it, only the box with this title.
+    Each border is followed from its upper corner down to its lower one. With a ``dialog``, which
+    covers other boxes, only the box with this title is checked.
     """
     screen = terminal.screen
     lines = [
@@ -86,13 +86,13 @@ def broken_rows(terminal: Terminal, dialog: str = "") -> list[str]:
 
 
 def until_whole(terminal: Terminal, dialog: str = "") -> None:
-    """Wait until what is being drawn is there, every border in its column."""
+    """Wait until the screen is complete: every border is in its column."""
     try:
         terminal.until(lambda _: not broken_rows(terminal, dialog))
     except AssertionError as error:
         raise AssertionError(f"{broken_rows(terminal, dialog)}\n{terminal.text}") from error
 
 
-def gone(words: str) -> Callable[[str], bool]:
+def gone(hidden_text: str) -> Callable[[str], bool]:
     """Return a check that a text has left the screen."""
-    return lambda text: words not in text
+    return lambda text: hidden_text not in text

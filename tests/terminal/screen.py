@@ -1,4 +1,4 @@
-"""The app in a real pseudo-terminal, its output fed to a terminal emulator."""
+"""The app in a pseudo-terminal, with a terminal emulator that reads its output."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from wcwidth import wcwidth
 from tests import waiting
 
 TIMEOUT: Final = waiting.PATIENCE
-"""Seconds until a screen that does not come counts as a failure; machines may be busy."""
+"""Seconds to wait for a screen; the machine may be busy."""
 
 NOT_INHERITED: Final = ("XDG_", "TEXTUAL", "COLUMNS", "LINES", "NO_COLOR")
-"""Settings of whoever runs the tests that would change what the app shows."""
+"""Prefixes of environment variables that would change the screens."""
 
 KEYS: Final = {
     "escape": "\x1b",
@@ -44,13 +44,13 @@ SPACING_MARK: Final = "◌"
 
 
 class Screen(pyte.Screen):
-    """A screen on which what has no width takes no cell; pyte drops the rest of such a text.
+    """A screen on which characters without width take no cell; pyte drops the text after them.
 
     A spacing mark takes a cell, as in tmux and xterm.
     """
 
     def draw(self, data: str) -> None:
-        """Draw a text; joiners and vowel signs without a cell of their own are left out."""
+        """Draw a text without joiners and without vowel signs that have no cell."""
         if not data.isascii():
             data = "".join(SPACING_MARK if category(c) == "Mc" else c for c in data)
             data = "".join(c for c in data if combining(c) or wcwidth(c) != 0)
@@ -58,7 +58,7 @@ class Screen(pyte.Screen):
 
 
 def settings(home: Path) -> dict[str, str]:
-    """The environment of a process in such a terminal."""
+    """Return the environment of a process in the terminal."""
     return {
         **{k: v for k, v in os.environ.items() if not k.startswith(NOT_INHERITED)},
         "HOME": str(home),
@@ -70,7 +70,7 @@ def settings(home: Path) -> dict[str, str]:
 
 
 class Terminal:
-    """A process under a pty of a given size; everything it writes is kept in ``raw`` as well."""
+    """A process in a pseudo-terminal; ``raw`` has all its output."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Terminal:
         rows: int = 40,
         process: Any = None,
     ) -> None:
-        """Start the app with these words, where no ``process`` of it is given."""
+        """Start the app with arguments, unless a ``process`` is given."""
         self.screen = Screen(columns, rows)
         self._stream = pyte.ByteStream(self.screen)
         self._lines = [""] * rows
@@ -107,7 +107,7 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        """The screen as text, a line a row; only those that were drawn on are put together."""
+        """The text of the screen; only rows that have changed are read again."""
         screen = self.screen
         for y in screen.dirty:
             row = screen.buffer[y]
@@ -116,7 +116,7 @@ class Terminal:
         return "\n".join(self._lines)
 
     def read(self, seconds: float = 0.05) -> bool:
-        """Take in what the process writes within ``seconds``; False once it has ended."""
+        """Read output for at most ``seconds``; return False if the process has ended."""
         try:
             data = self.process.read_nonblocking(65536, timeout=seconds)
         except pexpect.TIMEOUT:
@@ -128,29 +128,29 @@ class Terminal:
         return True
 
     def press(self, *keys: str) -> None:
-        """Send keys, each by its name or as the characters to type.
+        """Send keys, by their names or as characters.
 
-        Escape comes last: a key right behind it would be read as one sequence with it.
+        Escape must be last: a key directly after it would form a sequence with it.
         """
         assert "escape" not in keys[:-1]
         for key in keys:
             self.process.send(KEYS.get(key, key))
 
-    def until(self, wanted: str | Callable[[str], bool], *, seconds: float = TIMEOUT) -> str:
-        """Read until the screen holds ``wanted`` (a regular expression or a test); the screen."""
-        test = wanted if callable(wanted) else re.compile(wanted).search
+    def until(self, expected: str | Callable[[str], bool], *, seconds: float = TIMEOUT) -> str:
+        """Read until the screen matches a regular expression or a check, and return its text."""
+        matches = expected if callable(expected) else re.compile(expected).search
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            if test(self.text):
+            if matches(self.text):
                 return self.text
             if not self.read():
                 break
-        if test(self.text):
+        if matches(self.text):
             return self.text
-        raise AssertionError(f"{wanted!r} did not come on screen:\n{self.text}")
+        raise AssertionError(f"{expected!r} did not come on screen:\n{self.text}")
 
     def first_label(self, name: str) -> None:
-        """Go the way of somebody new: a name, the first of the samples, and a label."""
+        """Do what a new user does: give a name, open the first sample, and label a span."""
         self.until("Who is labelling")
         self.press(f"\x15{name}", "enter")
         self.until("any key begins")
@@ -163,7 +163,7 @@ class Terminal:
         self.until(r"1\.3 .*●")
 
     def ended(self) -> int:
-        """Wait for the process to end; its exit code."""
+        """Wait for the end of the process, and return its exit code."""
         for _ in waiting.until(lambda: not self.read(), TIMEOUT):
             pass
         self.process.wait()

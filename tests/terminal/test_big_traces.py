@@ -26,7 +26,7 @@ def test_spans_of_ten_megabytes_are_read_to_their_end(apps: Apps, home: Path) ->
             app.press("tab", "G")
             app.until(end)
             until_whole(app)
-            # The words at the end can be quoted, and the cursor goes on as before.
+            # The text at the end can be quoted, and the cursor still moves.
             app.press("w", "v", "w", "1", "3")
             app.until(rf"1\.3 Step repetition on a quote in #{number} ")
             app.press("g")

@@ -15,17 +15,17 @@ LONG = 11
 ONE_LINE = 1500
 """Bytes for a move between two spans of one line each."""
 
-OTHERWISE = 6000
-"""Bytes for a move between any two spans that leaves the list where it is."""
+WITHOUT_SCROLLING = 6000
+"""Bytes for any other move that does not scroll the list."""
 
 SCROLLED = 7000
-"""Bytes for one that scrolls the list, with the numbers of spans that were read by then."""
+"""Bytes for a move that scrolls the list, with the marks of read spans."""
 
 
 @pytest.fixture
 def path(home: Path) -> Path:
     """A conversation in which every eleventh message has many lines."""
-    long = "\n".join(f"{place} {'words of a long message ' * 6}" for place in range(60))
+    long = "\n".join(f"{line_number} {'words of a long message ' * 6}" for line_number in range(60))
     texts = [
         long if number % LONG == LONG - 1 else f"step {number} of a run" for number in range(SPANS)
     ]
@@ -35,13 +35,13 @@ def path(home: Path) -> Path:
 
 
 def writes(app: Terminal) -> bool:
-    before = len(app.raw)
+    size = len(app.raw)
     app.read(0.25)
-    return len(app.raw) > before
+    return len(app.raw) > size
 
 
-def rest(app: Terminal) -> None:
-    """Wait until nothing is written any more."""
+def wait_until_idle(app: Terminal) -> None:
+    """Wait until the app writes no more output."""
     for _ in waiting.until(lambda: not writes(app)):
         pass
 
@@ -54,21 +54,22 @@ def test_cursor_moves_send_changed_lines(path: Path) -> None:
         app.until(r"a · suggestions shown")
         app.press("j")
         app.until(r"─ #2 message")
-        rest(app)
+        wait_until_idle(app)
         sizes: dict[int, int] = {}
         scrolled: list[int] = []
         for number in range(3, SPANS + 1):
-            before, top = len(app.raw), app.text.splitlines()[2][:40]
+            size_before = len(app.raw)
+            top = app.text.splitlines()[2][:40]
             app.press("j")
             app.until(rf"─ #{number} message")
-            rest(app)
-            sizes[number] = len(app.raw) - before
+            wait_until_idle(app)
+            sizes[number] = len(app.raw) - size_before
             if app.text.splitlines()[2][:40] != top:
                 scrolled.append(sizes.pop(number))
-        # Where the cursor runs against the edge the list scrolls, by a third of the screen.
+        # At the edge of the screen, the list scrolls by a third of the screen.
         short = [size for number, size in sizes.items() if number % LONG not in (0, 1)]
         assert sum(size >= ONE_LINE for size in short) <= 3, sizes
-        assert max(sizes.values()) < OTHERWISE, sizes
+        assert max(sizes.values()) < WITHOUT_SCROLLING, sizes
         assert 1 <= len(scrolled) <= 3
         assert max(scrolled) < SCROLLED, scrolled
         app.press("Q")

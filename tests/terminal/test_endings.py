@@ -6,6 +6,7 @@ import fcntl
 import os
 import pty
 import re
+import shlex
 import signal
 import struct
 import subprocess
@@ -28,7 +29,7 @@ TRACE: Final = samples_folder() / "shipping-quote-hpa-stuck.jsonl"
 SECRET: Final = "picoCTF{what a trace holds}"
 
 RESTORED: Final = (b"\x1b[?1049l", b"\x1b[?25h", b"\x1b[?1000l", b"\x1b[?1003l", b"\x1b[?2004l")
-"""The screen of before, a cursor, no mouse, no marked pastes."""
+"""The sequences that restore the screen and the cursor, and release the mouse and pastes."""
 
 RUN: Final = """
 import os, sys, time
@@ -60,20 +61,20 @@ if sys.argv[1] != "-":
     MastApp.action_keys_help = globals()[sys.argv[1]]
 main(sys.argv[2:])
 """
-"""Runs the app with another meaning of ``?``."""
+"""A program that runs the app with another action for ``?``."""
 
 CONTROLLING: Final = """
 import fcntl, os, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 os.execv(sys.argv[1], sys.argv[1:])
 """
-"""Makes the terminal the one whose end the process is told of."""
+"""A program that makes the terminal the controlling one, whose end sends a signal."""
 
 IN_A_SHELL: Final = 'stty -a > before; "$@"; code=$?; stty -a > after; echo "left with $code ."'
 
 
-def command(planted: str) -> list[str]:
-    run = [sys.executable, "-c", RUN.format(secret=SECRET), planted]
+def command(help_action: str) -> list[str]:
+    run = [sys.executable, "-c", RUN.format(secret=SECRET), help_action]
     return [*run, str(TRACE), "--workspace", "w.db", "--annotator", "alice"]
 
 
@@ -89,8 +90,8 @@ def spawned(home: Path, program: str, *arguments: str) -> Terminal:
     return Terminal(home=home, process=process)
 
 
-def in_a_shell(home: Path, planted: str = "-") -> Terminal:
-    return spawned(home, "/bin/sh", "-c", IN_A_SHELL, "sh", *command(planted))
+def in_a_shell(home: Path, help_action: str = "-") -> Terminal:
+    return spawned(home, "/bin/sh", "-c", IN_A_SHELL, "sh", *command(help_action))
 
 
 def send(home: Path, number: int) -> None:
@@ -98,12 +99,12 @@ def send(home: Path, number: int) -> None:
 
 
 def check_left(terminal: Terminal, home: Path, code: int) -> bytes:
-    """Wait for the app's end, check the terminal, and return what was written behind it."""
+    """Wait for the end of the app, check the terminal, and return the output after the end."""
     terminal.until(rf"left with {code} \.")
     assert terminal.ended() == 0
     raw = bytes(terminal.raw)
-    places = [raw.rfind(wanted) for wanted in RESTORED]
-    assert min(places) > raw.rfind(b"\x1b[?1049h")
+    positions = [raw.rfind(sequence) for sequence in RESTORED]
+    assert min(positions) > raw.rfind(b"\x1b[?1049h")
     assert (home / "after").read_text() == (home / "before").read_text()
     return raw[raw.rfind(b"\x1b[?1049l") :]
 
@@ -142,10 +143,10 @@ def test_signals_end_a_stuck_app(home: Path) -> None:
         check_left(terminal, home, 143)
 
 
-def _drawing(terminal: Terminal) -> bool:
-    before = len(terminal.raw)
+def _is_drawing(terminal: Terminal) -> bool:
+    size = len(terminal.raw)
     terminal.read(0.5)
-    return len(terminal.raw) > before
+    return len(terminal.raw) > size
 
 
 @pytest.mark.parametrize("has_terminal", [True, False], ids=["SIGHUP", "no signal"])
@@ -180,10 +181,12 @@ def test_a_crash_writes_one_line_and_a_log(home: Path) -> None:
         terminal.press("?")
         after = check_left(terminal, home, 1)
     (log,) = logs(home)
-    said = after[: after.rindex(b"left with")]
-    assert said.count(b"\n") == 1
-    assert re.search(rb"mast-tui: unexpected error \(ValueError\); the log is \S+\.log\r\n", said)
-    assert log.name.encode() in said
+    message = after[: after.rindex(b"left with")]
+    assert message.count(b"\n") == 1
+    assert re.search(
+        rb"mast-tui: unexpected error \(ValueError\); the log is \S+\.log\r\n", message
+    )
+    assert log.name.encode() in message
     assert SECRET[:7] not in terminal.raw.decode()
     text = log.read_text()
     assert not missing(text, "in crash", "builtins.ValueError\n")
@@ -207,31 +210,31 @@ def test_a_crash_in_a_worker_is_reported(home: Path) -> None:
 
 
 def suspended(home: Path, terminal: Terminal) -> str:
-    """Start the app from an interactive shell, label a span and suspend it; what was shown."""
+    """Start the app from an interactive shell, label a span, suspend it, and return its screen."""
     terminal.press("PS1='$ '; clear\n")
-    words = [sys.executable, "-m", "mast_tui", *command("-")[4:]]
-    terminal.press(" ".join(f"'{word}'" for word in words) + "\n")
+    arguments = [sys.executable, "-m", "mast_tui", *command("-")[4:]]
+    terminal.press(shlex.join(arguments) + "\n")
     terminal.until("alice")
     terminal.press("j", "1", "3")
     terminal.until(r"1\.3 ●")
-    terminal.press("k")  # the message goes at the next key
-    for _ in waiting.until(lambda: not _drawing(terminal)):
+    terminal.press("k")  # the message disappears at the next key
+    for _ in waiting.until(lambda: not _is_drawing(terminal)):
         pass
-    before = terminal.text
+    screen_text = terminal.text
     terminal.press("\x1a")
     terminal.until(r"Stopped")
     raw = bytes(terminal.raw)
-    assert all(raw.rfind(wanted) > raw.rfind(b"\x1b[?1049h") for wanted in RESTORED)
+    assert all(raw.rfind(sequence) > raw.rfind(b"\x1b[?1049h") for sequence in RESTORED)
     terminal.press("printf '\\033[2J\\033[Hin the %s' shell\n")
     terminal.until(lambda text: "in the shell" in text and "Timeline" not in text)
-    return before
+    return screen_text
 
 
 def test_control_z_suspends_the_app(home: Path) -> None:
     with spawned(home, "bash", "--norc", "--noprofile", "-i") as terminal:
-        before = suspended(home, terminal)
+        screen_text = suspended(home, terminal)
         terminal.press("fg\n")
-        terminal.until(lambda text: text == before)
+        terminal.until(lambda text: text == screen_text)
         terminal.press("Q")
         terminal.until(lambda _: terminal.raw.count(b"\x1b[?1049l") == 2)
         terminal.press("exit\n")

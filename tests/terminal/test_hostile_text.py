@@ -19,12 +19,12 @@ from tests.ui.stage import MAST, SLUGS, call, finding, result
 
 PASTED = f"\x1b[200~{CLEAR}pasted\x1b[201~"
 HOME = "\x01"
-"""Goes to the begin of a line that is being typed."""
+"""The key that moves to the start of an input line."""
 
 
 @pytest.fixture
 def trace(tmp_path: Path) -> Path:
-    """A trace that is hostile wherever it can be, in a file whose name is."""
+    """A trace with hostile texts in every field and in the name of its file."""
     folder = tmp_path / "runs"
     folder.mkdir()
     path = folder / "a\x1b]0;PWNED\x07b\u202ec\x9b2J[@click=app.quit].json"
@@ -42,12 +42,12 @@ def trace(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def workspace(trace: Path, tmp_path: Path) -> Path:
-    """A workspace with hostile notes, labels and suggestions on it."""
-    place = tmp_path / "w.db"
+    """A workspace with hostile notes, labels and suggestions on the trace."""
+    path = tmp_path / "w.db"
     (read,) = read_file(trace, named=True).traces
     read_fully(read)
     key = read.span(1).key
-    with closing(Workspace.open(place)) as store:
+    with closing(Workspace.open(path)) as store:
         store.add_taxonomy(MAST)
         trace_id = store.register_trace(TraceRecord.from_trace(read))
         store.add_annotator("alice", AnnotatorKind.HUMAN)
@@ -71,7 +71,7 @@ def workspace(trace: Path, tmp_path: Path) -> Path:
             looks_at=tuple(SLUGS.values()),
             findings=[finding(read, "2.6", 1, 2, quote=TITLE, why=HOSTILE * 3)],
         )
-    return place
+    return path
 
 
 def test_hostile_texts_are_only_shown(apps: Apps, home: Path, trace: Path, workspace: Path) -> None:
@@ -100,17 +100,17 @@ def test_hostile_texts_are_only_shown(apps: Apps, home: Path, trace: Path, works
             (("l",), r"Disobey", "Label with"),
             (("escape",), gone("Label with"), ""),
             (("]", "a"), r"answered", ""),
-            (("D", "up"), r"✓ .*sugg. shown", ""),  # its message lies over the borders
+            (("D", "up"), r"✓ .*sugg. shown", ""),  # its message covers the borders
         ]
-        for keys, wanted, dialog in steps:
+        for keys, expected, dialog in steps:
             terminal.press(*keys)
-            terminal.until(wanted)
+            terminal.until(expected)
             until_whole(terminal, dialog)
-        # A notice lies over the borders, so it comes last.
+        # A notice covers the borders, so it comes last.
         terminal.press(":", "nowhere[/red]", "enter")
         terminal.until(r"Nothing here has the number or name “nowhere\[/red\]")
         terminal.press("Q")
         assert terminal.ended() == 0
         assert not forbidden(bytes(terminal.raw))
-        # The text itself was shown, with what is dangerous in it made visible.
+        # The text was shown, with its control characters replaced.
         assert "␛]0;PWNED␇".encode() in terminal.raw

@@ -1,4 +1,4 @@
-"""Bursts of keys, which make the same labels as single keys."""
+"""Bursts of keys make the same labels as single keys."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BURSTS: Final = 5
 """Bursts for each seed; one pair of apps plays all of them."""
 
 ESCAPE: Final = b"\x1b[27u"
-"""The escape key as terminals send it that tell it from the beginning of a sequence."""
+"""The escape key of terminals that distinguish it from the start of a sequence."""
 
 MODES: Final = ("11", "12", "13", "14", "15", "21", "22", "23", "24", "25", "26", "31", "32", "33")
 TYPED: Final = (
@@ -38,7 +38,7 @@ TYPED: Final = (
 
 NOTES: Final = ("late", "13", "j u")
 REPORTS: Final = (b"\x1b[O", b"\x1b[I", b"\x1b[200~13\n\x1b[201~", b"\x1b[<35;20;5M")
-"""Focus lost, focus gained, a paste, a move of the mouse."""
+"""Reports: focus lost, focus gained, a paste, a move of the mouse."""
 
 
 @dataclass(slots=True)
@@ -83,7 +83,7 @@ def pieces_of(data: bytes, source: random.Random) -> list[bytes]:
 
 
 class Annotator:
-    """A terminal with an annotator in it, and the labels that are on disk."""
+    """A terminal in which an annotator works, and the labels on disk."""
 
     def __init__(self, folder: Path, name: str) -> None:
         home = folder / name
@@ -117,7 +117,7 @@ class Annotator:
 
 @pytest.fixture
 def annotators(tmp_path: Path) -> Iterator[tuple[Annotator, Annotator]]:
-    """One who types in bursts, and one who waits after each key."""
+    """An annotator who types in bursts, and one who waits after each key."""
     fast, slow = Annotator(tmp_path, "fast"), Annotator(tmp_path, "slow")
     with fast.terminal, slow.terminal:
         fast.terminal.wait()
@@ -128,8 +128,8 @@ def annotators(tmp_path: Path) -> Iterator[tuple[Annotator, Annotator]]:
 def go_to_top(terminal: AcknowledgedTerminal) -> None:
     """Close dialogs, open the trace, and scroll to its first span.
 
-    How far a resize in mid-burst has scrolled is left to chance. If the first digit of a mode is
-    pending, the first key only ends that.
+    A resize within a burst scrolls by chance. If the first digit of a mode is pending, the first
+    key only cancels it.
     """
     while terminal.open_screen != "AnnotateScreen":
         terminal.send([b"\r" if terminal.open_screen == "LibraryScreen" else ESCAPE])
@@ -138,7 +138,7 @@ def go_to_top(terminal: AcknowledgedTerminal) -> None:
 
 
 def play(burst: Burst, pieces: Sequence[bytes], terminal: AcknowledgedTerminal) -> None:
-    """Send the pieces of a burst at once, with the new size between them."""
+    """Send the pieces of a burst at once, with the resize between them."""
     go_to_top(terminal)
     middle = len(pieces) // 2
     terminal.write(pieces[:middle])
@@ -149,7 +149,7 @@ def play(burst: Burst, pieces: Sequence[bytes], terminal: AcknowledgedTerminal) 
 
 
 def play_slowly(burst: Burst, terminal: AcknowledgedTerminal) -> None:
-    """Send the keys of a burst one by one, each when the one before is done."""
+    """Send the keys of a burst one by one, each after the previous one is handled."""
     go_to_top(terminal)
     for part in burst.parts:
         terminal.send([part])

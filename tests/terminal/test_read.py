@@ -28,23 +28,23 @@ def small(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def session_of(path: Path, place: Path, *, blind: bool = False) -> Iterator[Session]:
-    with closing(Workspace.open(place)) as workspace:
+def session_of(path: Path, workspace_path: Path, *, blind: bool = False) -> Iterator[Session]:
+    with closing(Workspace.open(workspace_path)) as workspace:
         yield Session.open(workspace, read_trace(path), MAST, "alice", blind=blind)
 
 
-def said_to(path: Path, place: Path, *lines: str, blind: bool = False) -> str:
-    said: list[str] = []
-    with session_of(path, place, blind=blind) as session:
-        LineReader(session, said.append).run(iter(lines))
-    return "\n".join(said)
+def output_of(path: Path, workspace_path: Path, *lines: str, blind: bool = False) -> str:
+    lines_out: list[str] = []
+    with session_of(path, workspace_path, blind=blind) as session:
+        LineReader(session, lines_out.append).run(iter(lines))
+    return "\n".join(lines_out)
 
 
-def reading(home: Path, *words: str) -> pexpect.spawn[str]:
+def reading(home: Path, *arguments: str) -> pexpect.spawn[str]:
     """Start the command in a terminal."""
     return pexpect.spawn(
         sys.executable,
-        ["-m", "mast_tui", "read", *words],
+        ["-m", "mast_tui", "read", *arguments],
         env={**os.environ, "HOME": str(home), "TERM": "dumb"},
         encoding="utf-8",
         timeout=PATIENCE,
@@ -53,58 +53,60 @@ def reading(home: Path, *words: str) -> pexpect.spawn[str]:
 
 
 def answers(terminal: pexpect.spawn[str], *lines: str) -> str:
-    said = ""
+    output = ""
     for line in lines:
         terminal.sendline(line)
         terminal.expect("> ")
-        said += terminal.before or ""
-    return said.replace("\r", "")
+        output += terminal.before or ""
+    return output.replace("\r", "")
 
 
 def test_reading_and_labelling_in_a_terminal(small: Path, tmp_path: Path) -> None:
-    place = tmp_path / "w.db"
-    terminal = reading(tmp_path, str(small), "--plain", "--workspace", str(place))
-    everything = tmp_path / "said.txt"
-    with closing(terminal), everything.open("w", encoding="utf-8") as terminal.logfile_read:
+    workspace_path = tmp_path / "w.db"
+    terminal = reading(tmp_path, str(small), "--plain", "--workspace", str(workspace_path))
+    log_path = tmp_path / "output.txt"
+    with closing(terminal), log_path.open("w", encoding="utf-8") as terminal.logfile_read:
         terminal.expect("Who is labelling")
         answers(terminal, "alice")
         assert "#1 of 12, message, user" in terminal.before
         assert "#2 of 12" in answers(terminal, "")
         assert "1.3 Step repetition on #2" in answers(terminal, "13")
         assert "labelled: 1.3 Step repetition" in answers(terminal, "s")
-        with session_of(small, place) as session:  # it was on the disk before it was said
+        with session_of(small, workspace_path) as session:  # on disk before the message
             assert [label.mode for label in session.labels] == [SLUGS["1.3"]]
         assert "on a quote in #2" in answers(terminal, "w pods first", "21")
         assert "#3 to #5" in answers(terminal, "j", "v", "j", "j", "26")
         assert "#10 of 12" in answers(terminal, ":10")
         terminal.sendline("q")
         terminal.expect(pexpect.EOF)
-    assert "\x1b" not in everything.read_text("utf-8")
-    with session_of(small, place) as session:
+    assert "\x1b" not in log_path.read_text("utf-8")
+    with session_of(small, workspace_path) as session:
         assert {label.target.quote for label in session.labels} == {None, "pods first"}
         assert len(session.labels) == 3
 
 
 def test_verdicts_notes_confidence_and_undo(small: Path, tmp_path: Path) -> None:
-    place = tmp_path / "w.db"
-    said = said_to(small, place, "t11", "-32", "_31", "u", "m Look here", "f", "13", "f", "M")
-    assert "1.1 Disobey task specification on the whole trace" in said
-    assert not missing(said, "3.2 No or incomplete verification: absent", "undone: 3.1")
-    assert not missing(said, "No label of yours on this span", "fatal")
-    assert "3.2 No or incomplete verification, absent" in said
-    with session_of(small, place) as session:
+    workspace_path = tmp_path / "w.db"
+    output = output_of(
+        small, workspace_path, "t11", "-32", "_31", "u", "m Look here", "f", "13", "f", "M"
+    )
+    assert "1.1 Disobey task specification on the whole trace" in output
+    assert not missing(output, "3.2 No or incomplete verification: absent", "undone: 3.1")
+    assert not missing(output, "No label of yours on this span", "fatal")
+    assert "3.2 No or incomplete verification, absent" in output
+    with session_of(small, workspace_path) as session:
         assert list(session.span_notes.values()) == ["Look here"]
         assert SLUGS["3.1"] not in session.verdicts
-    assert "note: Look here" in said_to(small, place)
+    assert "note: Look here" in output_of(small, workspace_path)
 
 
 def test_confidence_failures_and_the_answer_key(tmp_path: Path) -> None:
-    path, place = write_trace(tmp_path / "t.json", reward=0.0), tmp_path / "w.db"
-    said = said_to(path, place, "c", "13", "c", "c", "E")
+    path, workspace_path = write_trace(tmp_path / "t.json", reward=0.0), tmp_path / "w.db"
+    output = output_of(path, workspace_path, "c", "13", "c", "c", "E")
     for text in ("No label of yours on this span", "fairly sure", "No later error"):
-        assert text in said
-    assert "The answer key is hidden" in said_to(path, place, "i", blind=True)
-    assert "Rewards and scores" in said_to(path, place, "i")
+        assert text in output
+    assert "The answer key is hidden" in output_of(path, workspace_path, "i", blind=True)
+    assert "Rewards and scores" in output_of(path, workspace_path, "i")
 
 
 def test_search_and_unknown_lines(small: Path, tmp_path: Path) -> None:
@@ -119,29 +121,29 @@ def test_search_and_unknown_lines(small: Path, tmp_path: Path) -> None:
         (("w nowhere at all",), "This text does not contain these exact words"),
         (("n",), "There is no search text"),
     ):
-        assert text in said_to(small, tmp_path / "w.db", *lines), lines
+        assert text in output_of(small, tmp_path / "w.db", *lines), lines
 
 
 def test_suggestions_are_answered(small: Path, tmp_path: Path) -> None:
-    place, trace = tmp_path / "w.db", read_trace(small)
-    suggest(place, trace, [finding(trace, "1.3", 5, 5), finding(trace, "2.6", 9, 9)])
-    assert "No suggestion is left" in said_to(small, place, "]", blind=True)
-    said = said_to(small, place, "]", "a", "]", "x", "]")
-    assert not missing(said, "suggests 1.3 Step repetition, #5", "because")
-    assert "No suggestion is left" in said
-    assert "No suggestion is selected" in said_to(small, place, "a")
-    with session_of(small, place) as session:
+    workspace_path, trace = tmp_path / "w.db", read_trace(small)
+    suggest(workspace_path, trace, [finding(trace, "1.3", 5, 5), finding(trace, "2.6", 9, 9)])
+    assert "No suggestion is left" in output_of(small, workspace_path, "]", blind=True)
+    output = output_of(small, workspace_path, "]", "a", "]", "x", "]")
+    assert not missing(output, "suggests 1.3 Step repetition, #5", "because")
+    assert "No suggestion is left" in output
+    assert "No suggestion is selected" in output_of(small, workspace_path, "a")
+    with session_of(small, workspace_path) as session:
         (label,) = session.labels
         assert label.saw_suggestions
 
 
 def test_finishing_asks_about_unread_spans(small: Path, tmp_path: Path) -> None:
-    place = tmp_path / "w.db"
-    said = said_to(small, place, "D", "no", "D", "o", "D")
-    assert not missing(said, "11 spans were not read", "Not finished")
-    assert "finished, 1 of 12 spans read" in said
-    assert "Not done: this trace is already finished" in said
-    with session_of(small, place) as session:
+    workspace_path = tmp_path / "w.db"
+    output = output_of(small, workspace_path, "D", "no", "D", "o", "D")
+    assert not missing(output, "11 spans were not read", "Not finished")
+    assert "finished, 1 of 12 spans read" in output
+    assert "Not done: this trace is already finished" in output
+    with session_of(small, workspace_path) as session:
         assert session.finished
         assert not session.verdicts
 
@@ -149,14 +151,14 @@ def test_finishing_asks_about_unread_spans(small: Path, tmp_path: Path) -> None:
 def test_a_long_text_is_read_in_pages(tmp_path: Path) -> None:
     text = "\n".join(f"line {number}" for number in range(PAGE + 5))
     path = write_trace(tmp_path / "long.json", [{"role": "user", "content": text}])
-    place = tmp_path / "w.db"
-    said = said_to(path, place)
-    assert f"line {PAGE - 1}\nd shows more" in said
-    with session_of(path, place) as session:
+    workspace_path = tmp_path / "w.db"
+    output = output_of(path, workspace_path)
+    assert f"line {PAGE - 1}\nd shows more" in output
+    with session_of(path, workspace_path) as session:
         assert not session.read
-    said = said_to(path, place, "d", "d")
-    assert not missing(said, f"line {PAGE + 4}", "The text ends here")
-    with session_of(path, place) as session:
+    output = output_of(path, workspace_path, "d", "d")
+    assert not missing(output, f"line {PAGE + 4}", "The text ends here")
+    with session_of(path, workspace_path) as session:
         assert len(session.read) == 1
 
 
@@ -164,24 +166,24 @@ def test_control_characters_are_visible_and_json_is_laid_out(tmp_path: Path) -> 
     hostile = "\x1b]0;title\x07 \x1b[31mred\x1b[0m \u202e"
     call = json.dumps({"command": "cd /x\nmake all\nmake install", "why": "to see if it builds"})
     steps = [{"role": "user", "content": hostile}, {"role": "tool", "content": call}]
-    said = said_to(write_trace(tmp_path / "x.json", steps), tmp_path / "w.db", "j")
-    assert not missing(said, "␛]0;title␇ red ⟨U+202E⟩", "    make all\n")
-    assert "\x1b" not in said
+    output = output_of(write_trace(tmp_path / "x.json", steps), tmp_path / "w.db", "j")
+    assert not missing(output, "␛]0;title␇ red ⟨U+202E⟩", "    make all\n")
+    assert "\x1b" not in output
 
 
 @pytest.fixture
 def study(small: Path, tmp_path: Path) -> Path:
     """The workspace of a blind study of ada and ben, with a suggestion."""
-    place, trace = tmp_path / "w.db", read_trace(small)
-    suggest(place, trace, [finding(trace, "1.3", 5, 5)])
-    with closing(Workspace.open(place)) as workspace:
+    workspace_path, trace = tmp_path / "w.db", read_trace(small)
+    suggest(workspace_path, trace, [finding(trace, "1.3", 5, 5)])
+    with closing(Workspace.open(workspace_path)) as workspace:
         set_study(workspace, "dee", Study(MAST.ref, ("ada", "ben"), ("dee",), blind=True))
-    return place
+    return workspace_path
 
 
 def test_names_in_a_study(small: Path, study: Path, tmp_path: Path) -> None:
-    words = (tmp_path, str(small), "--workspace", str(study))
-    with closing(reading(*words)) as terminal:
+    arguments = (tmp_path, str(small), "--workspace", str(study))
+    with closing(reading(*arguments)) as terminal:
         terminal.expect("In this study: ada, ben, dee")
         terminal.expect("Who is labelling")
         terminal.sendline("root")
@@ -194,18 +196,18 @@ def test_names_in_a_study(small: Path, study: Path, tmp_path: Path) -> None:
         terminal.expect("as root")
         terminal.expect("> ")
         assert "No suggestion is left" in answers(terminal, "]")
-    with closing(reading(*words)) as terminal:  # the name is not used again without asking
+    with closing(reading(*arguments)) as terminal:  # the name is asked for again
         terminal.expect("Who is labelling")
         terminal.sendline("ada")
         terminal.expect("as ada")
-    with closing(reading(*words)) as terminal:
+    with closing(reading(*arguments)) as terminal:
         terminal.expect("as ada")
 
 
 def test_names_by_option(small: Path, study: Path, tmp_path: Path) -> None:
-    def output(place: Path, line: str, *options: str) -> str:
-        words = [str(small), "--workspace", str(place), *options]
-        done = CliRunner().invoke(read_command, words, input=line)
+    def output(workspace_path: Path, line: str, *options: str) -> str:
+        arguments = [str(small), "--workspace", str(workspace_path), *options]
+        done = CliRunner().invoke(read_command, arguments, input=line)
         assert done.exit_code == (0 if options else 2)
         return done.output
 

@@ -15,11 +15,11 @@ from tests.terminal.forking import Apps
 from tests.terminal.screen import Terminal
 from tests.terminal.test_whole_way import command
 
-SAID: Final[dict[str, dict[str, tuple[str, ...]]]] = {
+LABELS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
     "alice": {"ad-restart-loop": ("1.3", "1.1"), "support_desk_exchange": ("2.6",)},
     "bob": {"ad-restart-loop": ("1.3",), "support_desk_exchange": ("3.1",)},
 }
-"""Which modes each annotator puts on a trace, all of them on its second span."""
+"""The modes with which each annotator labels the second span of a trace."""
 
 
 @pytest.fixture
@@ -35,19 +35,19 @@ def title(terminal: Terminal) -> str:
     return terminal.text.partition("\n")[0]
 
 
-def label_all(apps: Apps, home: Path, who: str, place: tuple[str, ...]) -> None:
-    """Go through what is somebody's to do, in its order, without once going back."""
-    with apps.terminal("set", *place, "--annotator", who, home=home) as terminal:
-        terminal.until(rf"mine to do · 2 traces .*{who} · blind · 0 of 2 finished")
+def label_all(apps: Apps, home: Path, annotator: str, workspace_options: tuple[str, ...]) -> None:
+    """Label and finish all traces of an annotator, in the order of the queue."""
+    with apps.terminal("set", *workspace_options, "--annotator", annotator, home=home) as terminal:
+        terminal.until(rf"mine to do · 2 traces .*{annotator} · blind · 0 of 2 finished")
         terminal.press("enter")
-        left = {**SAID[who]}
+        left = {**LABELS[annotator]}
         while left:
             terminal.until(lambda _: any(title(terminal).startswith(f" {name} ·") for name in left))
-            terminal.until(rf"{who} · blind · ")
+            terminal.until(rf"{annotator} · blind · ")
             modes = left.pop(next(name for name in left if f" {name} ·" in title(terminal)))
             terminal.press("down", *(digit for code in modes for digit in code.replace(".", "")))
             terminal.until(rf"{modes[-1]} .* on #2")
-            # The study says what becomes of modes without a verdict.
+            # The study sets modes without a verdict absent.
             terminal.press("D")
             terminal.until("finish; this study sets open modes absent")
             terminal.press("o")
@@ -59,8 +59,10 @@ def label_all(apps: Apps, home: Path, who: str, place: tuple[str, ...]) -> None:
 
 
 def conflict_on(screen: str) -> tuple[str, str] | None:
-    """The mode under the cursor and what the first side says of it; None where the panes do not
-    show the same mode yet."""
+    """Return the mode under the cursor with the verdict of the first side.
+
+    Return None while the panes show different modes.
+    """
     row = re.search(r"▌ ≠ (\d\.\d) ", screen)
     sides = re.search(r"╮╭─ (\d\.\d) [^\n]*\n[^\n]*││ 1 A +(present|absent)", screen)
     if row is None or sides is None or row[1] != sides[1]:
@@ -68,21 +70,26 @@ def conflict_on(screen: str) -> tuple[str, str] | None:
     return sides[1], sides[2]
 
 
-def is_next(found: tuple[str, str] | None, decided: dict[str, str]) -> bool:
-    return found is not None and found[0] not in decided
+def is_undecided(conflict: tuple[str, str] | None, decided: dict[str, str]) -> bool:
+    return conflict is not None and conflict[0] not in decided
 
 
-def decide_all(apps: Apps, home: Path, place: tuple[str, ...]) -> tuple[int, dict[str, str]]:
-    """Take the first side of every conflict: how many keys that took from the open queue on, and
-    what stood behind the key each time, by mode."""
+def decide_all(
+    apps: Apps, home: Path, workspace_options: tuple[str, ...]
+) -> tuple[int, dict[str, str]]:
+    """Decide every conflict for the first side.
+
+    Returns:
+        The number of keys, and the decided verdict of each mode.
+    """
     decided: dict[str, str] = {}
     keys = 0
-    with apps.terminal("set", *place, "--annotator", "carol", home=home) as terminal:
+    with apps.terminal("set", *workspace_options, "--annotator", "carol", home=home) as terminal:
         terminal.until(r"carol · ")
         terminal.press("A")
         terminal.until(r"0 of \d+ decided")
         while "nothing left" not in title(terminal):
-            screen = terminal.until(lambda text: is_next(conflict_on(text), decided))
+            screen = terminal.until(lambda text: is_undecided(conflict_on(text), decided))
             assert not re.search(r"alice|bob", screen)
             code, value = conflict_on(screen) or ("", "")
             decided[code] = value
@@ -96,26 +103,26 @@ def decide_all(apps: Apps, home: Path, place: tuple[str, ...]) -> tuple[int, dic
 
 def test_a_study_from_protocol_to_gold(apps: Apps, samples: Path) -> None:
     home = samples
-    place = ("--workspace", str(home / "workspace.db"))
+    workspace_options = ("--workspace", str(home / "workspace.db"))
     people = ("--annotators", "alice,bob", "--adjudicators", "carol", "--annotator", "carol")
-    command(home, "study", "set", "set", *people, "--open-modes", "absent", *place)
-    for who in SAID:
-        label_all(apps, home, who, place)
-    keys, decided = decide_all(apps, home, place)
-    alice, bob = SAID["alice"], SAID["bob"]
+    command(home, "study", "set", "set", *people, "--open-modes", "absent", *workspace_options)
+    for annotator in LABELS:
+        label_all(apps, home, annotator, workspace_options)
+    keys, decided = decide_all(apps, home, workspace_options)
+    alice, bob = LABELS["alice"], LABELS["bob"]
     assert set(decided) == {code for name in alice for code in {*alice[name]} ^ {*bob[name]}}
     assert keys == len(decided)
     out = home / "gold.json"
-    command(home, "export", "--format", "gold", "-o", str(out), *place)
+    command(home, "export", "--format", "gold", "-o", str(out), *workspace_options)
     traces = json.loads(out.read_text("utf-8"))["traces"]
     verdicts = {
         (trace["trace_id"], code): verdict
         for trace in traces
         for code, verdict in trace["verdicts"].items()
     }
-    settled = {code: v for (_, code), v in verdicts.items() if v["source"] == "adjudicated"}
-    assert {code: v["value"] for code, v in settled.items()} == decided
-    assert all(v["decided_by"] == "carol" for v in settled.values())
-    rest = [v for v in verdicts.values() if v["source"] != "adjudicated"]
-    assert {v["source"] for v in rest} == {"unanimous"}
-    assert ([v["value"] for v in rest].count("present"), len(verdicts)) == (1, 2 * 14)
+    adjudicated = {code: v for (_, code), v in verdicts.items() if v["source"] == "adjudicated"}
+    assert {code: v["value"] for code, v in adjudicated.items()} == decided
+    assert all(v["decided_by"] == "carol" for v in adjudicated.values())
+    unanimous = [v for v in verdicts.values() if v["source"] != "adjudicated"]
+    assert {v["source"] for v in unanimous} == {"unanimous"}
+    assert ([v["value"] for v in unanimous].count("present"), len(verdicts)) == (1, 2 * 14)

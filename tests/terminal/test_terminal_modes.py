@@ -23,7 +23,7 @@ def path(home: Path) -> Path:
     return write_trace(home / "run.json", steps)
 
 
-def test_the_mouse_is_released_and_taken_back(path: Path, home: Path) -> None:
+def test_the_mouse_is_released_and_captured_again(path: Path, home: Path) -> None:
     with Terminal(str(path), "--annotator", "mira", home=home) as app:
         app.until("Timeline")
         for switch, message in (("l", "selects and copies"), ("h", "is the app's again")):

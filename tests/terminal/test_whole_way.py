@@ -41,12 +41,12 @@ def open_trace(terminal: Terminal, name: str = TRACE) -> None:
     terminal.until(r"#\d+ \w+")
 
 
-def marks_on(terminal: Terminal, number: int) -> str:
+def marks_of_span(terminal: Terminal, number: int) -> str:
     row = re.search(rf"^│[▌┃ ]\s*{number} [^│]*", terminal.text, re.MULTILINE)
     return " ".join(re.findall(r"\d\.\d [●◌○]", row[0])) if row is not None else "?"
 
 
-def bars_on(terminal: Terminal, number: int) -> int:
+def bars_of_span(terminal: Terminal, number: int) -> int:
     row = re.search(rf"^│[▌┃ ]\s*{number} .*", terminal.text, re.MULTILINE)
     assert row is not None
     return row[0].count("│")
@@ -63,14 +63,14 @@ def test_one_annotator_labels_undoes_and_finishes(apps: Apps, home: Path) -> Non
 
         # Two keys label the span under the cursor.
         terminal.press("down", "1", "3")
-        terminal.until(lambda _: marks_on(terminal, 2) == "1.3 ●")
+        terminal.until(lambda _: marks_of_span(terminal, 2) == "1.3 ●")
         # A range.
         terminal.press("down", "v", "down", "down", "2", "6")
-        terminal.until(lambda _: marks_on(terminal, 5) == "2.6 ●")
-        assert marks_on(terminal, 3) == "2.6 ●"
-        assert bars_on(terminal, 4) == bars_on(terminal, 6) + 1, "the bracket goes on"
+        terminal.until(lambda _: marks_of_span(terminal, 5) == "2.6 ●")
+        assert marks_of_span(terminal, 3) == "2.6 ●"
+        assert bars_of_span(terminal, 4) == bars_of_span(terminal, 6) + 1, "the bracket goes on"
 
-        # One key an answer; the cursor goes on to the next suggestion, at its evidence.
+        # One key answers a suggestion; the cursor moves to the evidence of the next one.
         terminal.press("]")
         terminal.until(r"Suggestion 1 of (\d)")
         first = cursor_number(terminal)
@@ -80,26 +80,28 @@ def test_one_annotator_labels_undoes_and_finishes(apps: Apps, home: Path) -> Non
         terminal.press("x")
         terminal.until(r"[Rr]ejected")
 
-        # All of it is taken back, and done again.
+        # Everything is undone and redone.
         terminal.press("u", "u", "u", "u")
-        terminal.until(lambda _: cursor_number(terminal) == 2 and not marks_on(terminal, 2))
-        assert not marks_on(terminal, 3)
+        terminal.until(lambda _: cursor_number(terminal) == 2 and not marks_of_span(terminal, 2))
+        assert not marks_of_span(terminal, 3)
         terminal.press("u")
         terminal.until(r"Nothing to undo")
         terminal.press("U", "U", "U", "U")
         terminal.press("g")
         terminal.until(
-            lambda _: marks_on(terminal, 2) == "1.3 ●" and "2.6 ●" in marks_on(terminal, 5)
+            lambda _: (
+                marks_of_span(terminal, 2) == "1.3 ●" and "2.6 ●" in marks_of_span(terminal, 5)
+            )
         )
 
         # Search.
         terminal.press("/", "evidence.md", "enter")
         terminal.until(r"“evidence\.md”: \d+ of \d+")
-        found = cursor_number(terminal)
+        match_number = cursor_number(terminal)
         terminal.press("n")
-        terminal.until(lambda _: cursor_number(terminal) > found)
+        terminal.until(lambda _: cursor_number(terminal) > match_number)
 
-        # Finish, with spans unread: it is asked once.
+        # Finish; a dialog asks once about unread spans.
         terminal.press("escape")
         terminal.until(lambda text: "next match" not in text and "n next" not in text)
         terminal.press("D")
@@ -112,7 +114,7 @@ def test_one_annotator_labels_undoes_and_finishes(apps: Apps, home: Path) -> Non
     with apps.terminal(*arguments, home=home, columns=80, rows=24) as terminal:
         terminal.until(r"1 of 16")
         open_trace(terminal)
-        terminal.until(lambda _: marks_on(terminal, 2) == "1.3 ●")
-        assert "2.6 ●" in marks_on(terminal, 5)
+        terminal.until(lambda _: marks_of_span(terminal, 2) == "1.3 ●")
+        assert "2.6 ●" in marks_of_span(terminal, 5)
         terminal.press("ctrl+q")
         assert terminal.ended() == 0
