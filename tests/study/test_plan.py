@@ -1,4 +1,4 @@
-"""The assignment of traces to annotators follows from the study alone, and is fair."""
+"""The assignment of traces to annotators depends only on the study, and is fair."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ NAMES = ("alice", "bob", "čeněk", "dora", "eve")
 
 @st.composite
 def studies(draw: st.DrawFn) -> Study:
-    """A study of a few lots of traces, some of them without any."""
+    """Return a study with a few batches of traces, some of them empty."""
     names = NAMES[: draw(st.integers(1, len(NAMES)))]
     sizes = draw(st.lists(st.integers(0, 25), max_size=4))
     batches = tuple(
-        tuple(f"run-{lot}-{number}" for number in range(size)) for lot, size in enumerate(sizes)
+        tuple(f"run-{batch}-{number}" for number in range(size)) for batch, size in enumerate(sizes)
     )
     blind = draw(st.booleans())
     return Study(
@@ -54,9 +54,10 @@ def studies(draw: st.DrawFn) -> Study:
     )
 
 
-def simple(count: int = 40, *lots: int, **values: object) -> Study:
-    sizes = (count, *lots)
-    batches = tuple(tuple(f"t{lot}-{i}" for i in range(size)) for lot, size in enumerate(sizes))
+def simple(count: int = 40, *further_sizes: int, **values: object) -> Study:
+    """Return a study of alice and bob with batches of the given sizes and other settings."""
+    sizes = (count, *further_sizes)
+    batches = tuple(tuple(f"t{batch}-{i}" for i in range(size)) for batch, size in enumerate(sizes))
     study = Study("MAST@1", ("alice", "bob"), batches=batches, seed=3)
     return replace(study, **values)
 
@@ -68,55 +69,58 @@ def to_nearest(share: float, count: int) -> int:
 @settings(deadline=None, max_examples=25)
 @given(studies())
 def test_each_trace_has_its_number_of_annotators(study: Study) -> None:
-    several = set(overlap_traces(study))
+    shared = set(overlap_traces(study))
     for trace_id in study.traces:
-        who = annotators_of(study, trace_id)
-        assert len(set(who)) == len(who) == (study.per_trace if trace_id in several else 1)
-        assert all(trace_id in assigned(study, name) for name in who)
+        annotators = annotators_of(study, trace_id)
+        assert len(annotators) == (study.per_trace if trace_id in shared else 1)
+        assert len(set(annotators)) == len(annotators)
+        assert all(trace_id in assigned(study, name) for name in annotators)
     for name in study.annotators:
-        own = assigned(study, name)
-        assert len(set(own)) == len(own)
-        assert {x for x in study.traces if name in annotators_of(study, x)} == set(own)
+        ids = assigned(study, name)
+        assert len(set(ids)) == len(ids)
+        assert {x for x in study.traces if name in annotators_of(study, x)} == set(ids)
     if study.per_trace > 1:
-        assert len(several) == to_nearest(study.overlap, len(study.traces))
+        assert len(shared) == to_nearest(study.overlap, len(study.traces))
 
 
 @settings(deadline=None, max_examples=25)
 @given(studies())
-def test_each_annotator_has_the_same_share_of_each_lot(study: Study) -> None:
-    several = set(overlap_traces(study))
+def test_each_annotator_has_the_same_share_of_each_batch(study: Study) -> None:
+    shared = set(overlap_traces(study))
     for batch in study.batches:
-        for of_kind in ([x for x in batch if x in several], [x for x in batch if x not in several]):
+        by_one = [x for x in batch if x not in shared]
+        by_several = [x for x in batch if x in shared]
+        for trace_ids in (by_one, by_several):
             loads = Counter(dict.fromkeys(study.annotators, 0))
-            for trace_id in of_kind:
+            for trace_id in trace_ids:
                 loads.update(annotators_of(study, trace_id))
             assert max(loads.values()) - min(loads.values()) <= 1
 
 
 @settings(deadline=None, max_examples=25)
 @given(studies(), st.integers(1, 20))
-def test_a_further_lot_does_not_change_earlier_ones(study: Study, more: int) -> None:
+def test_a_further_batch_does_not_change_earlier_ones(study: Study, more: int) -> None:
     grown = replace(study, batches=(*study.batches, tuple(f"new-{i}" for i in range(more))))
-    known = set(study.traces)
-    assert [x for x in overlap_traces(grown) if x in known] == list(overlap_traces(study))
+    old_ids = set(study.traces)
+    assert [x for x in overlap_traces(grown) if x in old_ids] == list(overlap_traces(study))
     for name in study.annotators:
-        own, now = assigned(study, name), assigned(grown, name)
-        assert now[: len(own)] == own
-        assert withheld_traces(grown, name).intersection(own) == withheld_traces(study, name)
-        back, back_now = retest_traces(study, name), retest_traces(grown, name)
-        assert back_now[: len(back)] == back
+        ids = assigned(study, name)
+        assert assigned(grown, name)[: len(ids)] == ids
+        assert withheld_traces(grown, name).intersection(ids) == withheld_traces(study, name)
+        retests = retest_traces(study, name)
+        assert retest_traces(grown, name)[: len(retests)] == retests
 
 
 @settings(deadline=None, max_examples=25)
 @given(studies())
 def test_shares_are_exact_to_rounding(study: Study) -> None:
     for name in study.annotators:
-        own = assigned(study, name)
-        held = [x for x in own if x in withheld_traces(study, name)]
-        assert len(held) == to_nearest(study.withheld, len(own))
-        back = retest_traces(study, name)
-        assert len(set(back)) == len(back) == to_nearest(study.retests, len(own))
-        assert set(back) <= set(own)
+        ids = assigned(study, name)
+        withheld = [x for x in ids if x in withheld_traces(study, name)]
+        assert len(withheld) == to_nearest(study.withheld, len(ids))
+        retests = retest_traces(study, name)
+        assert len(set(retests)) == len(retests) == to_nearest(study.retests, len(ids))
+        assert set(retests) <= set(ids)
 
 
 @settings(deadline=None, max_examples=20)
@@ -147,21 +151,21 @@ def test_pairs_meet_about_equally_often() -> None:
     assert max(met.values()) - min(met.values()) <= 2
 
 
-def test_a_renamed_trace_keeps_its_place() -> None:
+def test_a_renamed_trace_keeps_its_annotators() -> None:
     study = simple(overlap=0.5, retests=0.25)
-    here = replace(study, batches=(tuple(f"{x}~2" for x in study.traces),))
+    renamed = replace(study, batches=(tuple(f"{x}~2" for x in study.traces),))
     for name in study.annotators:
-        assert assigned(here, name) == tuple(f"{x}~2" for x in assigned(study, name))
-        assert retest_traces(here, name) == tuple(f"{x}~2" for x in retest_traces(study, name))
+        assert assigned(renamed, name) == tuple(f"{x}~2" for x in assigned(study, name))
+        assert retest_traces(renamed, name) == tuple(f"{x}~2" for x in retest_traces(study, name))
 
 
 def test_withheld_suggestions_are_spread_over_the_queue() -> None:
     study = simple(100, blind=False, withheld=0.2)
-    own = assigned(study, "alice")
+    ids = assigned(study, "alice")
     for start in range(0, 100, 5):
-        assert sum(x in withheld_traces(study, "alice") for x in own[start : start + 5]) == 1
-    other = [x for x in own if x in withheld_traces(study, "bob")]
-    assert other != [x for x in own if x in withheld_traces(study, "alice")]
+        assert sum(x in withheld_traces(study, "alice") for x in ids[start : start + 5]) == 1
+    other = [x for x in ids if x in withheld_traces(study, "bob")]
+    assert other != [x for x in ids if x in withheld_traces(study, "alice")]
 
 
 def test_others_are_assigned_nothing_and_see_no_withheld_suggestion() -> None:
@@ -175,21 +179,21 @@ def test_others_are_assigned_nothing_and_see_no_withheld_suggestion() -> None:
 
 def test_retests_are_due_after_other_traces() -> None:
     study = simple(40, retests=0.5)
-    own = assigned(study, "alice")
-    back = retest_traces(study, "alice")
-    assert retests_due(study, "alice", own[:RETEST_GAP]) == ()
+    ids = assigned(study, "alice")
+    retests = retest_traces(study, "alice")
+    assert retests_due(study, "alice", ids[:RETEST_GAP]) == ()
     for done in range(RETEST_GAP, 40):
-        due = retests_due(study, "alice", own[:done])
-        assert due == tuple(x for x in own[: done - RETEST_GAP] if x in back)
-    assert retests_due(study, "alice", own) == back
-    assert retests_due(study, "alice", own, retested=back[:3]) == back[3:]
+        due = retests_due(study, "alice", ids[:done])
+        assert due == tuple(x for x in ids[: done - RETEST_GAP] if x in retests)
+    assert retests_due(study, "alice", ids) == retests
+    assert retests_due(study, "alice", ids, retested=retests[:3]) == retests[3:]
     # One other trace is enough if none is left.
     study = simple(3, retests=0.3)
-    (again,) = retest_traces(study, "alice")
-    others = [x for x in assigned(study, "alice") if x != again]
-    assert retests_due(study, "alice", [again, others[0]]) == ()
-    assert retests_due(study, "alice", [again, *others]) == (again,)
-    assert retests_due(study, "alice", [*others, again]) == ()
+    (retest,) = retest_traces(study, "alice")
+    other_traces = [x for x in assigned(study, "alice") if x != retest]
+    assert retests_due(study, "alice", [retest, other_traces[0]]) == ()
+    assert retests_due(study, "alice", [retest, *other_traces]) == (retest,)
+    assert retests_due(study, "alice", [*other_traces, retest]) == ()
 
 
 @given(st.sets(st.text(max_size=5), max_size=20), st.integers(0, 9), st.integers(0, 25))
@@ -215,7 +219,7 @@ def test_changes_to_what_figures_depend_on_are_named() -> None:
         boundaries=True, reasons=True, batches=(*study.batches, ("late",)),
     )  # fmt: skip
     assert changes_to_figures(study, allowed) == ()
-    for other, word in (
+    for other, message in (
         (replace(study, annotators=("alice", "bob", "carol")), "annotators"),
         (replace(study, per_trace=1), "the number"),
         (replace(study, overlap=0.4), "overlap"),
@@ -225,7 +229,7 @@ def test_changes_to_what_figures_depend_on_are_named() -> None:
         (replace(study, batches=(study.traces[1:],)), "traces"),
     ):
         (change,) = changes_to_figures(study, other)
-        assert word in change
+        assert message in change
     released = simple(8, releases=(Release("alice", ("t0-1",)),))
     assert changes_to_figures(released, replace(released, releases=()))
     before, late = simple(4), simple(4, 4)
@@ -237,12 +241,16 @@ def test_changes_to_what_figures_depend_on_are_named() -> None:
 
 @st.composite
 def changed(draw: st.DrawFn) -> tuple[Study, Study, frozenset[str], str]:
-    """A study before and after somebody left it, what they had finished, and who it was."""
+    """Draw an annotator who leaves a study.
+
+    Returns:
+        The study before and after, the finished traces of the annotator, and the name.
+    """
     before = draw(studies().filter(lambda study: len(study.annotators) > 1 and study.batches))
     name = draw(st.sampled_from(before.annotators))
-    own = assigned(before, name)
-    finished = frozenset(own[: draw(st.integers(0, len(own)))])
-    left = tuple(one for one in own if one not in finished)
+    ids = assigned(before, name)
+    finished = frozenset(ids[: draw(st.integers(0, len(ids)))])
+    left = tuple(trace_id for trace_id in ids if trace_id not in finished)
     after = replace(
         before,
         memberships=(Membership(name, 0, len(before.batches)),),
@@ -261,21 +269,22 @@ def test_finished_traces_stay_when_an_annotator_leaves(
     for other in before.annotators:
         if other == name:
             continue
-        had = assigned(before, other)
-        assert assigned(after, other)[: len(had)] == had
+        previous = assigned(before, other)
+        assert assigned(after, other)[: len(previous)] == previous
         assert withheld_traces(before, other) <= withheld_traces(after, other)
         assert {*retest_traces(before, other)} <= {*retest_traces(after, other)}
-    everybody = set(before.annotators)
+    everyone = set(before.annotators)
     for trace_id in before.traces:
-        had_it, have_it = set(annotators_of(before, trace_id)), annotators_of(after, trace_id)
-        given_on = name in had_it and trace_id not in finished
-        somebody = bool(everybody - had_it) or not given_on
-        assert len(have_it) == len(had_it) - (not somebody)
-        assert all(trace_id in assigned(after, one) for one in have_it)
+        previous_annotators = set(annotators_of(before, trace_id))
+        annotators = annotators_of(after, trace_id)
+        is_released = name in previous_annotators and trace_id not in finished
+        has_successor = bool(everyone - previous_annotators) or not is_released
+        assert len(annotators) == len(previous_annotators) - (not has_successor)
+        assert all(trace_id in assigned(after, annotator) for annotator in annotators)
 
 
 @given(studies().filter(lambda study: "dora" not in study.annotators))
-def test_an_annotator_who_joins_is_assigned_later_lots(before: Study) -> None:
+def test_an_annotator_who_joins_is_assigned_later_batches(before: Study) -> None:
     joined = replace(
         before,
         annotators=(*before.annotators, "dora"),
@@ -289,8 +298,8 @@ def test_an_annotator_who_joins_is_assigned_later_lots(before: Study) -> None:
     later = replace(joined, batches=(*joined.batches, more))
     assert assigned(later, "dora")
     for name in before.annotators:
-        had = assigned(before, name)
-        assert assigned(later, name)[: len(had)] == had
+        previous = assigned(before, name)
+        assert assigned(later, name)[: len(previous)] == previous
 
 
 def test_released_traces_go_to_the_annotators_with_fewest() -> None:
@@ -315,15 +324,17 @@ def test_assignments_by_name_go_before_the_plan(study: Study, data: st.DataObjec
     fixed = {trace_id: tuple(sorted(data.draw(names))) for trace_id in some}
     after = replace(study, assignments=tuple(starmap(Assignment, fixed.items())))
     for trace_id in study.traces:
-        who = annotators_of(after, trace_id)
-        assert who == fixed.get(trace_id, who)
-        assert (trace_id in overlap_traces(after)) == (len(who) > 1 or _meant(after, trace_id))
-        assert all(trace_id in assigned(after, name) for name in who)
+        annotators = annotators_of(after, trace_id)
+        assert annotators == fixed.get(trace_id, annotators)
+        assert (trace_id in overlap_traces(after)) == (
+            len(annotators) > 1 or _is_short_of_annotators(after, trace_id)
+        )
+        assert all(trace_id in assigned(after, name) for name in annotators)
 
 
-def _meant(study: Study, trace_id: str) -> bool:
-    """Whether several were to label a trace of which there are too few."""
-    fixed = {one.trace_id for one in study.assignments}
+def _is_short_of_annotators(study: Study, trace_id: str) -> bool:
+    """Return whether a shared trace has fewer annotators than planned."""
+    fixed = {assignment.trace_id for assignment in study.assignments}
     return study.per_trace > 1 and trace_id not in fixed and trace_id in overlap_traces(study)
 
 
@@ -337,8 +348,9 @@ def test_annotators_are_assigned_traces_by_weight() -> None:
     memberships = (Membership("bob", 0, 1), Membership("bob", 1, None, 2.0))
     study = simple(30, 30, overlap=0.0, memberships=memberships)
     assert (study.weight("bob", 0), study.weight("bob", 1), study.weight("alice", 1)) == (1, 2, 1)
-    of_lot = [sum(one.startswith(f"t{lot}") for one in assigned(study, "bob")) for lot in (0, 1)]
-    assert of_lot == [15, 20]
+    bob_ids = assigned(study, "bob")
+    counts = [sum(trace_id.startswith(f"t{batch}-") for trace_id in bob_ids) for batch in (0, 1)]
+    assert counts == [15, 20]
 
 
 def test_invalid_assignments_memberships_and_releases_are_refused() -> None:
