@@ -16,35 +16,35 @@ from mast_tui.adjudication.conflicts import (
 from mast_tui.exchange.apply import apply_incoming
 from mast_tui.exchange.csv_labels import read_csv_long
 from mast_tui.labels import PassKind
-from tests.adjudication.office import (
+from tests.adjudication.annotated_workspace import (
     TAXONOMY,
     THIRD,
-    Office,
+    AnnotatedWorkspace,
     adjudication,
-    changed_since,
-    only,
-    taken_over,
-    two_who_differ,
+    decide_place,
+    has_changed_since,
+    only_conflict,
+    with_one_conflict,
 )
-from tests.gold.build import ABSENT, MODE, OTHER, PRESENT, at, order
+from tests.gold.build import ABSENT, MODE, OTHER, PRESENT, order, target
 
 
 @pytest.fixture
-def office() -> Office:
-    return two_who_differ()
+def annotated() -> AnnotatedWorkspace:
+    return with_one_conflict()
 
 
 def reasons(work: Adjudication) -> list[str]:
     return [decision.reason for decision in work.decisions]
 
 
-def test_reason_is_added_and_undone_with_its_decision(office: Office) -> None:
-    work = adjudication(office)
+def test_reason_is_added_and_undone_with_its_decision(annotated: AnnotatedWorkspace) -> None:
+    work = adjudication(annotated)
     with pytest.raises(AdjudicationError, match="nothing is decided"):
         work.explain([MODE], "so")
-    made = work.decide(only(work), ABSENT_CHOICE)
+    made = work.decide(only_conflict(work), ABSENT_CHOICE)
     with pytest.raises(AdjudicationError, match="ann decided this"):
-        adjudication(office, "bob").explain([MODE], "so")
+        adjudication(annotated, "bob").explain([MODE], "so")
     work.explain([MODE], " retries do not count ")
     (decision,) = work.decisions
     assert decision.reason == "retries do not count"
@@ -54,17 +54,19 @@ def test_reason_is_added_and_undone_with_its_decision(office: Office) -> None:
     assert not work.decisions
     assert work.redo() == (MODE,)
     assert work.decisions == (decision,)
-    assert adjudication(office).undo() == (MODE,)
-    assert not adjudication(office).decisions
+    assert adjudication(annotated).undo() == (MODE,)
+    assert not adjudication(annotated).decisions
 
 
-def test_changed_reason_is_a_step_and_the_same_reason_is_none(office: Office) -> None:
-    work = adjudication(office)
-    work.decide(only(work), ABSENT_CHOICE)
+def test_changed_reason_is_a_step_and_the_same_reason_is_none(
+    annotated: AnnotatedWorkspace,
+) -> None:
+    work = adjudication(annotated)
+    work.decide(only_conflict(work), ABSENT_CHOICE)
     work.explain([MODE], "first")
-    events = len(list(office.workspace.events()))
+    events = len(list(annotated.workspace.events()))
     work.explain([MODE], "first")
-    assert len(list(office.workspace.events())) == events
+    assert len(list(annotated.workspace.events())) == events
     work.explain([MODE], "")
     assert reasons(work) == [""]
     work.undo()
@@ -73,53 +75,55 @@ def test_changed_reason_is_a_step_and_the_same_reason_is_none(office: Office) ->
     assert not work.decisions
 
 
-def test_undoing_a_late_reason_keeps_later_decisions(office: Office) -> None:
-    work = adjudication(office)
-    work.decide(only(work), ABSENT_CHOICE)
-    taken_over(work, OTHER, at(7))
+def test_undoing_a_late_reason_keeps_later_decisions(annotated: AnnotatedWorkspace) -> None:
+    work = adjudication(annotated)
+    work.decide(only_conflict(work), ABSENT_CHOICE)
+    decide_place(work, OTHER, target(7))
     work.explain([MODE], "late")
     work.undo()
     assert {d.mode: d.reason for d in work.decisions} == {MODE: "", OTHER: "", THIRD: ""}
 
 
-def test_confirmed_decision_is_unchanged_until_a_side_changes_again(office: Office) -> None:
+def test_confirmed_decision_is_unchanged_until_a_side_changes_again(
+    annotated: AnnotatedWorkspace,
+) -> None:
     with pytest.raises(AdjudicationError, match="nothing is decided"):
-        adjudication(office).confirm(MODE)
-    work = adjudication(office)
-    made = work.decide(only(work), choice_of_side(only(work), "ann"), reason="so")
-    office.finish("bob", at(9), number=2, kind=PassKind.SECOND_LOOK)
-    work = adjudication(office, "bob")
-    assert [changed_since(work, d) for d in work.decisions] == [True]
+        adjudication(annotated).confirm(MODE)
+    work = adjudication(annotated)
+    made = work.decide(only_conflict(work), choice_of_side(only_conflict(work), "ann"), reason="so")
+    annotated.finish("bob", target(9), number=2, kind=PassKind.SECOND_LOOK)
+    work = adjudication(annotated, "bob")
+    assert [has_changed_since(work, d) for d in work.decisions] == [True]
     (confirmed,) = work.confirm(MODE)
     for field in ("value", "targets", "sides", "reason"):
         assert getattr(confirmed, field) == getattr(made, field)
     assert confirmed.decided_by == "bob"
-    assert not changed_since(work, confirmed)
+    assert not has_changed_since(work, confirmed)
     assert not work.gold.verdict(MODE).changed
-    office.finish("bob", value=ABSENT, number=4, kind=PassKind.SECOND_LOOK)
+    annotated.finish("bob", value=ABSENT, number=4, kind=PassKind.SECOND_LOOK)
     work.refresh()
-    assert changed_since(work, confirmed)
+    assert has_changed_since(work, confirmed)
 
 
 @pytest.mark.parametrize("take", [ABSENT_CHOICE, None])
 def test_decision_on_a_place_changes_if_a_side_removes_it(take: Choice | None) -> None:
-    office = Office()
-    office.finish("ann", at(3))
-    office.finish("bob", at(3), at(9))
-    work = adjudication(office)
-    choice = take or choice_of_all_places(only(work), order)
+    annotated = AnnotatedWorkspace()
+    annotated.finish("ann", target(3))
+    annotated.finish("bob", target(3), target(9))
+    work = adjudication(annotated)
+    choice = take or choice_of_all_places(only_conflict(work), order)
     assert choice is not None
-    decision = work.decide(only(work), choice)
-    assert not changed_since(work, decision)
-    office.finish("bob", at(3), number=2, kind=PassKind.SECOND_LOOK)
+    decision = work.decide(only_conflict(work), choice)
+    assert not has_changed_since(work, decision)
+    annotated.finish("bob", target(3), number=2, kind=PassKind.SECOND_LOOK)
     work.refresh()
-    assert changed_since(work, decision)
-    assert not any(changed_since(work, d) for d in work.confirm(decision.item))
+    assert has_changed_since(work, decision)
+    assert not any(has_changed_since(work, d) for d in work.confirm(decision.item))
 
 
-def test_import_does_not_change_a_decision(office: Office, tmp_path: Path) -> None:
-    work = adjudication(office)
-    decision = work.decide(only(work), choice_of_side(only(work), "ann"))
+def test_import_does_not_change_a_decision(annotated: AnnotatedWorkspace, tmp_path: Path) -> None:
+    work = adjudication(annotated)
+    decision = work.decide(only_conflict(work), choice_of_side(only_conflict(work), "ann"))
     path = tmp_path / "labels.csv"
     path.write_text(
         "trace_id,annotator,mode,value,span_first,span_last,taxonomy\n"
@@ -128,9 +132,9 @@ def test_import_does_not_change_a_decision(office: Office, tmp_path: Path) -> No
         "utf-8",
     )
     incoming = read_csv_long([path], taxonomy=TAXONOMY, find_taxonomy=lambda _: TAXONOMY)
-    assert apply_incoming(incoming, office.workspace, source="labels.csv").written
+    assert apply_incoming(incoming, annotated.workspace, source="labels.csv").written
     work.refresh()
     assert [side.annotator for side in work.trace_sides.sides] == ["ann", "bob", "dan"]
     assert work.decisions == (decision,)
     assert work.gold.verdict(MODE).value is PRESENT
-    assert changed_since(work, decision)
+    assert has_changed_since(work, decision)

@@ -21,37 +21,39 @@ from mast_tui.gold import ConflictKind
 from mast_tui.labels import PassKind, Target
 from mast_tui.traces.library import read_file
 from mast_tui.workspace import TraceRecord
-from tests.adjudication.office import TAXONOMY, Office
-from tests.gold.build import ABSENT, MODE, at, order
+from tests.adjudication.annotated_workspace import TAXONOMY, AnnotatedWorkspace
+from tests.gold.build import ABSENT, MODE, order, target
 
 
 @pytest.fixture
-def office() -> Office:
+def annotated() -> AnnotatedWorkspace:
     """Conflicts of verdicts on t1 and of places on t2; ann and bob finished all but t4."""
-    office = Office("t1", "t2", "t3", "t4")
-    office.finish("ann", at(3), trace="t1")
-    office.finish("bob", value=ABSENT, trace="t1")
-    office.finish("ann", at(3), trace="t2")
-    office.finish("bob", at(9), trace="t2")
+    annotated = AnnotatedWorkspace("t1", "t2", "t3", "t4")
+    annotated.finish("ann", target(3), trace="t1")
+    annotated.finish("bob", value=ABSENT, trace="t1")
+    annotated.finish("ann", target(3), trace="t2")
+    annotated.finish("bob", target(9), trace="t2")
     for name in ("ann", "bob"):
-        office.finish(name, at(3), trace="t3")
-    office.finish("ann", at(3), trace="t4")
-    return office
+        annotated.finish(name, target(3), trace="t3")
+    annotated.finish("ann", target(3), trace="t4")
+    return annotated
 
 
-def left(entry: QueueEntry) -> list[ConflictKind]:
+def open_kinds(entry: QueueEntry) -> list[ConflictKind]:
     """Return the kinds of open conflicts, as far as they may be known."""
     return [] if entry.gold is None else [conflict.kind for conflict in entry.gold.conflicts]
 
 
-def entries_of(office: Office, who: str) -> dict[str, QueueEntry]:
-    entries = queue(office.workspace, TAXONOMY, who, order_of=lambda _: order)
+def entries_of(annotated: AnnotatedWorkspace, annotator: str) -> dict[str, QueueEntry]:
+    entries = queue(annotated.workspace, TAXONOMY, annotator, order_of=lambda _: order)
     return {entry.trace_id: entry for entry in entries}
 
 
-def test_entries_have_the_open_conflicts_of_traces_that_two_finished(office: Office) -> None:
-    entries = entries_of(office, "ann")
-    assert {trace: left(entry) for trace, entry in entries.items()} == {
+def test_entries_have_the_open_conflicts_of_traces_that_two_finished(
+    annotated: AnnotatedWorkspace,
+) -> None:
+    entries = entries_of(annotated, "ann")
+    assert {trace: open_kinds(entry) for trace, entry in entries.items()} == {
         "t1": [ConflictKind.VERDICT],
         "t2": [ConflictKind.PLACE, ConflictKind.PLACE],
         "t3": [],
@@ -59,68 +61,72 @@ def test_entries_have_the_open_conflicts_of_traces_that_two_finished(office: Off
     assert entries["t1"].sides == ("ann", "bob")
 
 
-def test_decided_traces_come_last_after_changed_ones(
-    office: Office,
-) -> None:
-    work = Adjudication(office.workspace, TAXONOMY, "t1", "bob", order=order)
+def test_decided_traces_come_last_after_changed_ones(annotated: AnnotatedWorkspace) -> None:
+    work = Adjudication(annotated.workspace, TAXONOMY, "t1", "bob", order=order)
     decision = work.decide(work.gold.conflicts[0], ABSENT_CHOICE)
-    office.finish("bob", value=ABSENT, trace="t4")
-    other = Adjudication(office.workspace, TAXONOMY, "t4", "bob", order=order)
+    annotated.finish("bob", value=ABSENT, trace="t4")
+    other = Adjudication(annotated.workspace, TAXONOMY, "t4", "bob", order=order)
     other.decide(other.gold.conflicts[0], ABSENT_CHOICE)
-    entries = entries_of(office, "ann")
+    entries = entries_of(annotated, "ann")
     assert list(entries) == ["t2", "t1", "t3", "t4"]
     trace_sides = entries["t1"].trace_sides
     assert trace_sides is not None
-    assert (trace_sides.decisions, left(entries["t1"])) == ((decision,), [])
-    office.finish("ann", value=ABSENT, trace="t4", number=2, kind=PassKind.SECOND_LOOK)
-    assert list(entries_of(office, "ann")) == ["t2", "t4", "t1", "t3"]
+    assert (trace_sides.decisions, open_kinds(entries["t1"])) == ((decision,), [])
+    annotated.finish("ann", value=ABSENT, trace="t4", number=2, kind=PassKind.SECOND_LOOK)
+    assert list(entries_of(annotated, "ann")) == ["t2", "t4", "t1", "t3"]
 
 
 @pytest.mark.parametrize(("started", "access"), [(False, Access.HIDDEN), (True, Access.UNFINISHED)])
-def test_unfinished_trace_hides_its_sides(office: Office, started: bool, access: Access) -> None:
+def test_unfinished_trace_hides_its_sides(
+    annotated: AnnotatedWorkspace, started: bool, access: Access
+) -> None:
     if started:
-        office.start("cat", "t1")
-    entry = entries_of(office, "cat")["t1"]
+        annotated.start("cat", "t1")
+    entry = entries_of(annotated, "cat")["t1"]
     assert (entry.access, entry.trace_sides, entry.gold) == (access, None, None)
 
 
-def test_shown_traces_are_recorded_as_revealed_once(office: Office) -> None:
-    entries_of(office, "ann")
+def test_shown_traces_are_recorded_as_revealed_once(annotated: AnnotatedWorkspace) -> None:
+    entries_of(annotated, "ann")
     revealed = {
-        (p.annotator, p.trace_id) for p in office.workspace.passes() if p.revealed_at is not None
+        (p.annotator, p.trace_id) for p in annotated.workspace.passes() if p.revealed_at is not None
     }
     assert revealed == {("ann", "t1"), ("ann", "t2"), ("ann", "t3")}
-    events = len(list(office.workspace.events()))
-    entries_of(office, "ann")
-    assert len(list(office.workspace.events())) == events
+    events = len(list(annotated.workspace.events()))
+    entries_of(annotated, "ann")
+    assert len(list(annotated.workspace.events())) == events
 
 
-def test_taking_on_opens_a_trace_that_one_does_not_label(office: Office) -> None:
-    assert take_on(office.workspace, TAXONOMY, "judy", ["t1", "t3"]) == ("t1", "t3")
-    access = {trace: entry.access for trace, entry in entries_of(office, "judy").items()}
+def test_taking_on_opens_a_trace_that_one_does_not_label(annotated: AnnotatedWorkspace) -> None:
+    assert take_on(annotated.workspace, TAXONOMY, "judy", ["t1", "t3"]) == ("t1", "t3")
+    access = {trace: entry.access for trace, entry in entries_of(annotated, "judy").items()}
     assert access == {"t1": Access.OPEN, "t2": Access.HIDDEN, "t3": Access.OPEN}
-    assert take_on(office.workspace, TAXONOMY, "judy", ["t1"]) == ()
-    assert take_on(office.workspace, TAXONOMY, "ann", ["t1"]) == (), "a trace that one finished"
-    office.start("cat", "t1")
-    office.say("cat", trace="t1", verdicts={MODE: ABSENT})
-    assert take_on(office.workspace, TAXONOMY, "cat", ["t1"]) == (), "a trace that one labels"
-    assert entries_of(office, "cat")["t1"].access is Access.UNFINISHED
+    assert take_on(annotated.workspace, TAXONOMY, "judy", ["t1"]) == ()
+    assert take_on(annotated.workspace, TAXONOMY, "ann", ["t1"]) == (), "a trace that one finished"
+    annotated.start("cat", "t1")
+    annotated.mark("cat", trace="t1", verdicts={MODE: ABSENT})
+    assert take_on(annotated.workspace, TAXONOMY, "cat", ["t1"]) == (), "a trace that one labels"
+    assert entries_of(annotated, "cat")["t1"].access is Access.UNFINISHED
     # A reading without labels ends unfinished.
-    office.start("dan", "t1")
-    assert take_on(office.workspace, TAXONOMY, "dan", ["t1", "t1"]) == ("t1",)
-    passes = {p.number: p for p in office.workspace.passes(annotator="dan")}
+    annotated.start("dan", "t1")
+    assert take_on(annotated.workspace, TAXONOMY, "dan", ["t1", "t1"]) == ("t1",)
+    passes = {p.number: p for p in annotated.workspace.passes(annotator="dan")}
     assert passes[2].kind is PassKind.ADJUDICATION
     assert not passes[1].finished
-    entry = entries_of(office, "dan")["t1"]
+    entry = entries_of(annotated, "dan")["t1"]
     assert entry.access is Access.OPEN
     assert "dan" not in entry.sides
 
 
-def test_open_conflicts_are_counted_without_revealing(office: Office) -> None:
-    events = len(list(office.workspace.events()))
-    left = conflicts_by_trace(office.workspace, TAXONOMY, order_of=lambda _: order)
-    assert {trace: len(found) for trace, found in left.items()} == {"t1": 1, "t2": 1, "t3": 0}
-    assert len(list(office.workspace.events())) == events
+def test_open_conflicts_are_counted_without_revealing(annotated: AnnotatedWorkspace) -> None:
+    events = len(list(annotated.workspace.events()))
+    groups_by_trace = conflicts_by_trace(annotated.workspace, TAXONOMY, order_of=lambda _: order)
+    assert {trace: len(groups) for trace, groups in groups_by_trace.items()} == {
+        "t1": 1,
+        "t2": 1,
+        "t3": 0,
+    }
+    assert len(list(annotated.workspace.events())) == events
 
 
 def test_span_orders_join_overlapping_places(tmp_path: Path) -> None:
@@ -129,10 +135,12 @@ def test_span_orders_join_overlapping_places(tmp_path: Path) -> None:
     path.write_text(json.dumps({"messages": turns}), encoding="utf-8")
     (trace,) = read_file(path, named=True).traces
     keys = [trace.span(i).key for i in range(len(trace))]
-    office = Office()
-    trace_id = office.workspace.register_trace(TraceRecord.from_trace(trace))
-    office.finish("ann", Target(keys[1], keys[3]), trace=trace_id)
-    office.finish("bob", Target(keys[2], keys[5]), trace=trace_id)
-    (without,) = queue(office.workspace, TAXONOMY, "ann")
-    (within,) = queue(office.workspace, TAXONOMY, "ann", order_of=SpanOrders(office.workspace))
-    assert (len(left(without)), left(within)) == (2, [])
+    annotated = AnnotatedWorkspace()
+    trace_id = annotated.workspace.register_trace(TraceRecord.from_trace(trace))
+    annotated.finish("ann", Target(keys[1], keys[3]), trace=trace_id)
+    annotated.finish("bob", Target(keys[2], keys[5]), trace=trace_id)
+    (without,) = queue(annotated.workspace, TAXONOMY, "ann")
+    (within,) = queue(
+        annotated.workspace, TAXONOMY, "ann", order_of=SpanOrders(annotated.workspace)
+    )
+    assert (len(open_kinds(without)), open_kinds(within)) == (2, [])

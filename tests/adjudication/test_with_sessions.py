@@ -14,7 +14,7 @@ from mast_tui.session import Session
 from mast_tui.traces.library import read_file
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import Workspace
-from tests.adjudication.office import TAXONOMY
+from tests.adjudication.annotated_workspace import TAXONOMY
 from tests.gold.build import MODE
 
 
@@ -38,18 +38,18 @@ def session(workspace: Workspace, trace: Trace, name: str) -> Session:
     return Session.open(workspace, trace, TAXONOMY, name, blind=True)
 
 
-def at(trace: Trace, index: int) -> Target:
+def span_target(trace: Trace, index: int) -> Target:
     return Target(trace.span(index).key, trace.span(index).key)
 
 
 def read_and_finish(workspace: Workspace, trace: Trace, name: str, *marks: int) -> Session:
     """Label these spans, read all, and finish with the other modes absent."""
-    own = session(workspace, trace, name)
-    own.mark_read([trace.span(i).key for i in range(len(trace))])
+    own_session = session(workspace, trace, name)
+    own_session.mark_read([trace.span(i).key for i in range(len(trace))])
     for index in marks:
-        own.toggle_label(MODE, at(trace, index), suggestions_on_screen=False)
-    own.finish(open_modes="absent")
-    return own
+        own_session.toggle_label(MODE, span_target(trace, index), suggestions_on_screen=False)
+    own_session.finish(open_modes="absent")
+    return own_session
 
 
 def adjudication(workspace: Workspace, trace_id: str, name: str, trace: Trace) -> Adjudication:
@@ -64,11 +64,11 @@ def test_undo_in_sessions_and_in_adjudication_are_separate(
     work = adjudication(workspace, ann.trace_id, "ann", trace)
     decision = work.decide(work.gold.conflicts[0], choice_of_side(work.gold.conflicts[0], "bob"))
     later = session(workspace, trace, "ann")
-    later.toggle_label(MODE, at(trace, 3), suggestions_on_screen=False)
+    later.toggle_label(MODE, span_target(trace, 3), suggestions_on_screen=False)
     later.undo()
     work.refresh()
     assert work.decisions == (decision,)
-    later.toggle_label(MODE, at(trace, 4), suggestions_on_screen=False)
+    later.toggle_label(MODE, span_target(trace, 4), suggestions_on_screen=False)
     labels = session(workspace, trace, "ann").labels
     work.undo()
     assert not work.decisions

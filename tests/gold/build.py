@@ -16,8 +16,8 @@ ABSENT = VerdictValue.ABSENT
 UNSURE = VerdictValue.UNSURE
 
 
-def at(first: int, last: int | None = None) -> Target:
-    """Return a range of spans, whose keys are ``k0``, ``k1``, …"""
+def target(first: int, last: int | None = None) -> Target:
+    """Return the target of a range of spans, whose keys are ``k0``, ``k1``, …"""
     return Target(f"k{first}", f"k{first if last is None else last}")
 
 
@@ -36,11 +36,11 @@ def label(
     mode: str = MODE,
     note: str = "",
     severity: Severity | None = None,
-    saw: bool = False,
+    saw_suggestions: bool = False,
 ) -> Label:
-    place = (target.first, target.last, target.char_start, target.char_end)
+    position = (target.first, target.last, target.char_start, target.char_end)
     return Label(
-        id=f"{annotator}:{mode}:{place}",
+        id=f"{annotator}:{mode}:{position}",
         annotator=annotator,
         trace_id="t1",
         taxonomy="mast@3",
@@ -48,7 +48,7 @@ def label(
         target=target,
         note=note,
         severity=severity,
-        saw_suggestions=saw,
+        saw_suggestions=saw_suggestions,
     )
 
 
@@ -58,10 +58,10 @@ def side(
     value: VerdictValue | None = None,
     labels: Iterable[Label] = (),
     judge_seen: bool = False,
-    others: Mapping[str, VerdictValue] | None = None,
+    other_verdicts: Mapping[str, VerdictValue] | None = None,
 ) -> TraceWork:
-    """Return a side that marked these places for the first mode, or has this verdict on it."""
-    verdicts = dict(others or {})
+    """Return the work of an annotator: labels of the first mode, or a verdict on it."""
+    verdicts = dict(other_verdicts or {})
     if value is not None:
         verdicts[MODE] = value
     marks = tuple(label(annotator, target) for target in targets)
@@ -90,11 +90,11 @@ def decide(
     *targets: Target,
     sides: tuple[str, ...] = (),
     judge_seen: bool = False,
-    by: str = "judy",
+    adjudicator: str = "judy",
 ) -> Decision:
     item = (conflict.mode, conflict.id, value, targets, sides, conflict.said)
-    return Decision(*item, by, "2026-01-01T00:00:00Z", judge_seen)
+    return Decision(*item, adjudicator, "2026-01-01T00:00:00Z", judge_seen)
 
 
 def places(result: GoldTrace) -> list[tuple[Target, Resolution, bool]]:
-    return [(x.target, x.source, x.merged) for x in result.labels]
+    return [(label.target, label.source, label.merged) for label in result.labels]

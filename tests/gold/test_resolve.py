@@ -18,7 +18,6 @@ from tests.gold.build import (
     OTHER,
     PRESENT,
     UNSURE,
-    at,
     decide,
     gold,
     label,
@@ -26,6 +25,7 @@ from tests.gold.build import (
     places,
     quote,
     side,
+    target,
 )
 
 UNANIMOUS = Resolution.UNANIMOUS
@@ -47,33 +47,33 @@ def test_equal_verdicts_are_unanimous(value: VerdictValue) -> None:
 def test_verdicts_of_one_or_no_annotator_are_no_conflict() -> None:
     alone = gold([side("ann", value=ABSENT)]).verdict(MODE)
     assert (alone.value, alone.source) == (ABSENT, SINGLE)
-    result = gold([side("ann", at(3)), side("bob")])
+    result = gold([side("ann", target(3)), side("bob")])
     assert result.verdict(MODE).source is SINGLE
-    assert places(result) == [(at(3), SINGLE, False)]
+    assert places(result) == [(target(3), SINGLE, False)]
     assert result.conflicts == ()
     nobody = gold([side("ann"), side("bob")])
     assert (nobody.verdict(MODE).value, nobody.verdict(MODE).source) == (None, UNRESOLVED)
     assert nobody.conflicts == ()
-    assert side("ann", at(3), value=ABSENT).verdict(MODE) is PRESENT
+    assert side("ann", target(3), value=ABSENT).verdict(MODE) is PRESENT
 
 
 @pytest.mark.parametrize("other", [ABSENT, UNSURE])
 def test_different_verdicts_are_a_conflict(other: VerdictValue) -> None:
-    result = gold([side("ann", at(3)), side("bob", value=other)])
+    result = gold([side("ann", target(3)), side("bob", value=other)])
     assert result.verdict(MODE).value is None
     assert result.labels == ()
     (conflict,) = result.conflicts
     assert (conflict.kind, conflict.mode) == (ConflictKind.VERDICT, MODE)
-    assert conflict.said == (SideAnswer("ann", PRESENT, (at(3),)), SideAnswer("bob", other))
-    assert conflict.where == at(3)
+    assert conflict.said == (SideAnswer("ann", PRESENT, (target(3),)), SideAnswer("bob", other))
+    assert conflict.where == target(3)
 
 
 def test_majority_decides_verdicts_only_on_request_and_above_half() -> None:
-    sides = [side("ann", at(3)), side("bob", at(3)), side("cat", value=ABSENT)]
+    sides = [side("ann", target(3)), side("bob", target(3)), side("cat", value=ABSENT)]
     assert gold(sides).verdict(MODE).source is UNRESOLVED
     result = gold(sides, majority=True)
     assert (result.verdict(MODE).value, result.verdict(MODE).source) == (PRESENT, MAJORITY)
-    assert places(result) == [(at(3), UNANIMOUS, False)]
+    assert places(result) == [(target(3), UNANIMOUS, False)]
     assert result.conflicts == ()
     for values in (
         (PRESENT, ABSENT),
@@ -86,7 +86,7 @@ def test_majority_decides_verdicts_only_on_request_and_above_half() -> None:
 
 def test_judge_seen_is_that_of_sides_with_a_verdict() -> None:
     blind = side("ann", value=ABSENT)
-    saw = side("bob", labels=[label("bob", at(3), saw=True)])
+    saw = side("bob", labels=[label("bob", target(3), saw_suggestions=True)])
     judge = replace(side("judge:rules@1", value=ABSENT), author_kind=AnnotatorKind.JUDGE)
     for sides, judge_seen in (
         ([blind, side("bob", value=ABSENT)], False),
@@ -100,24 +100,24 @@ def test_judge_seen_is_that_of_sides_with_a_verdict() -> None:
 
 PLACES_OF: dict[str, tuple[list[TraceWork], list[tuple[Target, Resolution, bool]]]] = {
     "overlapping places give their cover": (
-        [side("ann", at(3, 5)), side("bob", at(4, 8))],
-        [(at(3, 8), UNANIMOUS, True)],
+        [side("ann", target(3, 5)), side("bob", target(4, 8))],
+        [(target(3, 8), UNANIMOUS, True)],
     ),
     "places of one annotator that touch are one": (
-        [side("ann", at(0, 9)), side("bob", at(1, 4), at(3, 6))],
-        [(at(0, 9), UNANIMOUS, True)],
+        [side("ann", target(0, 9)), side("bob", target(1, 4), target(3, 6))],
+        [(target(0, 9), UNANIMOUS, True)],
     ),
     "labels of one annotator stand as they are": (
-        [side("ann", at(3, 5), quote(4, 0, "again"))],
-        [(at(3, 5), SINGLE, False), (quote(4, 0, "again"), SINGLE, False)],
+        [side("ann", target(3, 5), quote(4, 0, "again"))],
+        [(target(3, 5), SINGLE, False), (quote(4, 0, "again"), SINGLE, False)],
     ),
     "a verdict without a place asks for no places": (
-        [side("ann", at(3)), side("bob", value=PRESENT)],
-        [(at(3), SINGLE, False)],
+        [side("ann", target(3)), side("bob", value=PRESENT)],
+        [(target(3), SINGLE, False)],
     ),
     "a label on the whole trace asks for no places": (
-        [side("ann", at(3)), side("bob", WHOLE_TRACE)],
-        [(WHOLE_TRACE, SINGLE, False), (at(3), SINGLE, False)],
+        [side("ann", target(3)), side("bob", WHOLE_TRACE)],
+        [(WHOLE_TRACE, SINGLE, False), (target(3), SINGLE, False)],
     ),
 }
 
@@ -131,10 +131,10 @@ def test_agreed_places_are_taken_over(name: str) -> None:
 
 
 def test_equal_places_keep_all_labels_and_notes() -> None:
-    notes = {name: label(name, at(3, 5), note=f"by {name}") for name in ("ann", "bob")}
+    notes = {name: label(name, target(3, 5), note=f"by {name}") for name in ("ann", "bob")}
     result = gold([side(name, labels=[note]) for name, note in notes.items()])
     (mark,) = result.labels
-    assert (mark.target, mark.source, mark.merged) == (at(3, 5), UNANIMOUS, False)
+    assert (mark.target, mark.source, mark.merged) == (target(3, 5), UNANIMOUS, False)
     assert mark.annotators == ("ann", "bob")
     assert len(mark.labels) == 2
     assert mark.notes == (("ann", "by ann"), ("bob", "by bob"))
@@ -144,9 +144,9 @@ def test_equal_places_keep_all_labels_and_notes() -> None:
 @pytest.mark.parametrize(
     "sides",
     [
-        [side("ann", at(0, 9)), side("bob", at(1), at(8))],
-        [side("ann", at(0, 2), at(4, 6)), side("bob", at(2, 4), at(6, 8))],
-        [side("ann", at(0, 9)), side("bob", at(1), at(8)), side("cat", at(0, 9))],
+        [side("ann", target(0, 9)), side("bob", target(1), target(8))],
+        [side("ann", target(0, 2), target(4, 6)), side("bob", target(2, 4), target(6, 8))],
+        [side("ann", target(0, 9)), side("bob", target(1), target(8)), side("cat", target(0, 9))],
     ],
     ids=["a wide place", "a chain", "two wide places"],
 )
@@ -157,11 +157,11 @@ def test_places_of_one_annotator_are_not_joined_by_those_of_another(
     assert result.labels == ()
     (conflict,) = result.conflicts
     assert conflict.kind is ConflictKind.PLACE
-    assert {said.annotator: said.targets for said in conflict.said} == {
-        one.annotator: tuple(label.target for label in one.labels.values()) for one in sides
+    assert {answer.annotator: answer.targets for answer in conflict.said} == {
+        work.annotator: tuple(label.target for label in work.labels.values()) for work in sides
     }
-    decided = gold(sides, decide(conflict, PRESENT, at(1), at(8), sides=("bob",)))
-    assert places(decided) == [(at(1), ADJUDICATED, False), (at(8), ADJUDICATED, False)]
+    decided = gold(sides, decide(conflict, PRESENT, target(1), target(8), sides=("bob",)))
+    assert places(decided) == [(target(1), ADJUDICATED, False), (target(8), ADJUDICATED, False)]
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_severity_has_the_source_of_those_who_gave_it(
     severities: list[str | None], severity: str | None, source: Resolution | None
 ) -> None:
     marks = [
-        label(f"a{i}", at(3), severity=None if value is None else Severity(value))
+        label(f"a{i}", target(3), severity=None if value is None else Severity(value))
         for i, value in enumerate(severities)
     ]
     (mark,) = gold([side(mark.annotator, labels=[mark]) for mark in marks]).labels
@@ -187,46 +187,53 @@ def test_severity_has_the_source_of_those_who_gave_it(
 
 
 def test_boundaries_are_a_conflict_only_on_request() -> None:
-    sides = [side("ann", at(3, 5)), side("bob", at(4, 8)), side("cat", at(3, 5))]
+    sides = [side("ann", target(3, 5)), side("bob", target(4, 8)), side("cat", target(3, 5))]
     result = gold(sides, boundaries=True)
     assert result.labels == ()
     (conflict,) = result.conflicts
-    assert (conflict.kind, conflict.where) == (ConflictKind.PLACE, at(3, 8))
-    same = [side("ann", at(3, 5)), side("bob", at(3, 5))]
-    assert places(gold(same, boundaries=True)) == [(at(3, 5), UNANIMOUS, False)]
+    assert (conflict.kind, conflict.where) == (ConflictKind.PLACE, target(3, 8))
+    same = [side("ann", target(3, 5)), side("bob", target(3, 5))]
+    assert places(gold(same, boundaries=True)) == [(target(3, 5), UNANIMOUS, False)]
 
 
 def test_place_of_one_of_two_annotators_is_a_conflict() -> None:
-    result = gold([side("ann", at(3), at(20)), side("bob", at(3), at(40))])
+    result = gold([side("ann", target(3), target(20)), side("bob", target(3), target(40))])
     assert result.verdict(MODE).source is UNANIMOUS
-    assert places(result) == [(at(3), UNANIMOUS, False)]
+    assert places(result) == [(target(3), UNANIMOUS, False)]
     first, second = result.conflicts
     assert first.kind is second.kind is ConflictKind.PLACE
-    assert first.said == (SideAnswer("ann", PRESENT, (at(20),)), SideAnswer("bob", PRESENT))
-    assert second.said == (SideAnswer("ann", PRESENT), SideAnswer("bob", PRESENT, (at(40),)))
+    assert first.said == (SideAnswer("ann", PRESENT, (target(20),)), SideAnswer("bob", PRESENT))
+    assert second.said == (SideAnswer("ann", PRESENT), SideAnswer("bob", PRESENT, (target(40),)))
 
 
 def test_majority_takes_and_drops_places() -> None:
-    ann, cat = (side(name, at(3), at(9)) for name in ("ann", "cat"))
-    result = gold([ann, side("bob", at(3, 4), at(40)), cat], majority=True)
-    assert places(result) == [(at(3, 4), UNANIMOUS, True), (at(9), MAJORITY, False)]
+    ann, cat = (side(name, target(3), target(9)) for name in ("ann", "cat"))
+    result = gold([ann, side("bob", target(3, 4), target(40)), cat], majority=True)
+    assert places(result) == [(target(3, 4), UNANIMOUS, True), (target(9), MAJORITY, False)]
     assert result.conflicts == ()
     # Overlapping places of one side alone are dropped without a conflict.
-    sides = [side("ann", at(3)), side("bob", at(3)), side("cat", at(3), at(8, 9), at(9, 10))]
+    sides = [
+        side("ann", target(3)),
+        side("bob", target(3)),
+        side("cat", target(3), target(8, 9), target(9, 10)),
+    ]
     result = gold(sides, majority=True, boundaries=True)
-    assert places(result) == [(at(3), UNANIMOUS, False)]
+    assert places(result) == [(target(3), UNANIMOUS, False)]
     assert result.conflicts == ()
 
 
 def test_without_an_order_only_equal_places_are_one_item() -> None:
-    sides = [side("ann", at(3, 5), at(9, 10)), side("bob", at(4, 8), at(9, 10))]
+    sides = [side("ann", target(3, 5), target(9, 10)), side("bob", target(4, 8), target(9, 10))]
     result = gold_of_trace(sides, (), MODES, no_order)
-    assert places(result) == [(at(9, 10), UNANIMOUS, False)]
+    assert places(result) == [(target(9, 10), UNANIMOUS, False)]
     assert len(result.conflicts) == 2
 
 
 def test_verdict_conflicts_come_before_place_conflicts() -> None:
-    sides = [side("ann", at(3), others={OTHER: ABSENT}), side("bob", at(9), others={OTHER: UNSURE})]
+    sides = [
+        side("ann", target(3), other_verdicts={OTHER: ABSENT}),
+        side("bob", target(9), other_verdicts={OTHER: UNSURE}),
+    ]
     conflicts = gold_of_trace(sides, (), MODES, order).conflicts
     assert [(c.kind, c.mode) for c in conflicts] == [
         (ConflictKind.VERDICT, OTHER),
@@ -240,8 +247,8 @@ def test_annotator_with_two_sides_is_refused() -> None:
         gold([side("ann"), side("ann")])
 
 
-STRETCHES = st.builds(at, st.integers(0, 6), st.none()) | st.builds(
-    lambda first, more: at(first, first + more), st.integers(0, 6), st.integers(0, 3)
+STRETCHES = st.builds(target, st.integers(0, 6), st.none()) | st.builds(
+    lambda first, more: target(first, first + more), st.integers(0, 6), st.integers(0, 3)
 )
 PLACES = st.lists(STRETCHES | st.just(WHOLE_TRACE), max_size=3, unique=True)
 SIDES = st.tuples(PLACES, st.sampled_from([None, PRESENT, ABSENT, UNSURE]))
@@ -258,15 +265,15 @@ def test_deciding_every_conflict_leaves_none_and_keeps_every_settled_label(
     sides = sides_of(drawn)
     decisions: list[Decision] = []
     for _ in range(20):
-        before = gold(sides, *decisions, majority=majority, boundaries=boundaries)
-        if not before.conflicts:
+        previous = gold(sides, *decisions, majority=majority, boundaries=boundaries)
+        if not previous.conflicts:
             break
-        conflict = before.conflicts[0]
+        conflict = previous.conflicts[0]
         marked = tuple(dict.fromkeys(t for said in conflict.said for t in said.targets))
         decisions.append(decide(conflict, PRESENT, *marked))
         after = gold(sides, *decisions, majority=majority, boundaries=boundaries)
         assert conflict.id not in {c.id for c in after.conflicts}
-        assert set(before.labels) <= set(after.labels)
+        assert set(previous.labels) <= set(after.labels)
     assert not gold(sides, *decisions, majority=majority, boundaries=boundaries).conflicts
 
 

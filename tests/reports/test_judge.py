@@ -8,7 +8,7 @@ from mast_tui.labels import VerdictValue
 from mast_tui.reports.judge import judge_section
 from mast_tui.reports.model import ReportSection
 from tests.figures.agreement.build_judge import assisted, counted, given_words, said, suggestion
-from tests.gold.build import ABSENT, MODE, OTHER, PRESENT, UNSURE, at
+from tests.gold.build import ABSENT, MODE, OTHER, PRESENT, UNSURE, target
 from tests.reports.reading import all_notes, detail, estimate, note, reasons, row, table
 
 USELESS = (6, 13, 33, 106)
@@ -126,7 +126,8 @@ def test_prevalence_is_corrected_for_errors_of_the_judge() -> None:
 
 def test_calibration_compares_confidence_with_gold() -> None:
     suggestions = tuple(
-        suggestion(f"t{i}", at(1), confidence) for i, confidence in enumerate((0.95, 0.95, 0.25))
+        suggestion(f"t{i}", target(1), confidence)
+        for i, confidence in enumerate((0.95, 0.95, 0.25))
     )
     judge_input = given_words(said("111"), said("110"), suggestions=suggestions)
     page = judge_section(judge_report(judge_input, Resampling(0)))

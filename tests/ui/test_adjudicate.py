@@ -16,7 +16,7 @@ from mast_tui.ui.adjudicate.lists import COLUMNS, QueueRow, RowState
 from mast_tui.ui.adjudicate.screen import AdjudicateScreen
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.presence import Presence
-from tests.adjudication.office import overrule
+from tests.adjudication.annotated_workspace import decide_verdict
 from tests.ui.office import Office, adjudicate, adjudicating, last_message, row_at_cursor
 from tests.ui.stage import MAST, SLUGS, finding, missing, stage, suggest
 
@@ -334,8 +334,8 @@ async def test_decisions_of_others_appear_at_once(conflicts: Office) -> None:
             trace_id = conflicts.trace_id(store, "one")
             take_on(store, MAST, "carol", [trace_id])
             work = Adjudication(store, MAST, trace_id, "carol")
-            overrule(work, SLUGS["1.3"], ABSENT_CHOICE)
-            overrule(work, SLUGS["3.1"], ABSENT_CHOICE)
+            decide_verdict(work, SLUGS["1.3"], ABSENT_CHOICE)
+            decide_verdict(work, SLUGS["3.1"], ABSENT_CHOICE)
         await on.until(lambda: "carol" in last_message(on))
         assert last_message(on) == (
             "carol has decided 1.3 Step repetition on one.json: absent, otherwise than you, "

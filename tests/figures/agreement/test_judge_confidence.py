@@ -15,7 +15,7 @@ from tests.figures.agreement.build_judge import (
     said,
     suggestion,
 )
-from tests.gold.build import MODE, OTHER, at, quote
+from tests.gold.build import MODE, OTHER, quote, target
 
 
 def test_calibration_compares_confidence_with_gold_in_bins() -> None:
@@ -23,11 +23,11 @@ def test_calibration_compares_confidence_with_gold_in_bins() -> None:
         said("11111"),
         said("11001"),
         suggestions=(
-            suggestion("t0", at(1), 0.92),
-            suggestion("t1", at(1), 1.0),
-            suggestion("t2", at(1), 0.98),
-            suggestion("t3", at(1), 0.20),
-            suggestion("t4", at(1)),
+            suggestion("t0", target(1), 0.92),
+            suggestion("t1", target(1), 1.0),
+            suggestion("t2", target(1), 0.98),
+            suggestion("t3", target(1), 0.20),
+            suggestion("t4", target(1)),
         ),
     )
     calibration = judge_document(judge_input, rounds=0)["calibration"]
@@ -45,7 +45,7 @@ def test_calibration_compares_confidence_with_gold_in_bins() -> None:
 
 
 def test_claims_have_the_surest_confidence_and_must_be_comparable() -> None:
-    twice = (suggestion("t0", at(1), 0.3), suggestion("t0", at(4), 0.8))
+    twice = (suggestion("t0", target(1), 0.3), suggestion("t0", target(4), 0.8))
     judge_input = given_words(said("1"), said("1"), suggestions=twice)
     calibration = judge_document(judge_input, rounds=0)["calibration"]
     assert (calibration["n"], calibration["mean_confidence"]) == (1, 0.8)
@@ -54,20 +54,20 @@ def test_claims_have_the_surest_confidence_and_must_be_comparable() -> None:
         said("1?1"),
         seen=frozenset({("t0", MODE)}),
         examples=frozenset({"t2"}),
-        suggestions=tuple(suggestion(f"t{i}", at(1), 0.9) for i in range(4)),
+        suggestions=tuple(suggestion(f"t{i}", target(1), 0.9) for i in range(4)),
     )
     assert judge_document(judge_input, rounds=0)["calibration"]["n"] == 0
 
 
 def test_answers_are_counted_by_confidence_mode_and_person() -> None:
     suggestions = (
-        suggestion("t0", at(1), 0.95),
-        suggestion("t0", at(4), 0.15),
-        suggestion("t1", at(1), 0.95, OTHER),
-        suggestion("t2", at(1)),
-        suggestion("t3", at(1), 0.95),
+        suggestion("t0", target(1), 0.95),
+        suggestion("t0", target(4), 0.15),
+        suggestion("t1", target(1), 0.95, OTHER),
+        suggestion("t2", target(1)),
+        suggestion("t3", target(1), 0.95),
     )
-    ids = [one.id for one in suggestions]
+    ids = [item.id for item in suggestions]
     reviews = (
         Review("ann", ids[0], ReviewAnswer.REJECT, pass_number=1),
         Review("ann", ids[0], ReviewAnswer.ACCEPT, pass_number=2),
@@ -98,14 +98,14 @@ def test_place_is_right_if_it_overlaps_one_of_the_same_mode() -> None:
     judge_input = given_words(
         said("1110"),
         said("1101"),
-        places={("t0", MODE): (at(2, 5), quote(9, 0, "word")), ("t1", MODE): (at(1),)},
+        places={("t0", MODE): (target(2, 5), quote(9, 0, "word")), ("t1", MODE): (target(1),)},
         suggestions=(
-            suggestion("t0", at(4, 7)),
+            suggestion("t0", target(4, 7)),
             suggestion("t0", quote(9, 2, "rd and")),
-            suggestion("t0", at(8)),
+            suggestion("t0", target(8)),
             suggestion("t0", WHOLE_TRACE),
-            suggestion("t1", at(2)),
-            suggestion("t2", at(1)),
+            suggestion("t1", target(2)),
+            suggestion("t2", target(1)),
         ),
         order_of=in_order,
     )
@@ -117,7 +117,7 @@ def test_place_is_right_if_it_overlaps_one_of_the_same_mode() -> None:
     assert localisation["without_order"] == 0
     assert localisation["modes"]["3.1"]["n"] == 0
     assert localisation["merged_places"] == 0
-    reference = replace(judge_input.reference, merged={("t0", MODE): frozenset({at(2, 5)})})
+    reference = replace(judge_input.reference, merged={("t0", MODE): frozenset({target(2, 5)})})
     of_merged = judge_document(replace(judge_input, reference=reference), rounds=0)["localisation"]
     assert of_merged["merged_places"] == 1
 
@@ -126,8 +126,8 @@ def test_places_without_an_order_overlap_only_in_one_span() -> None:
     judge_input = given_words(
         said("1"),
         said("1"),
-        places={("t0", MODE): (at(2, 5),)},
-        suggestions=(suggestion("t0", at(2, 5)), suggestion("t0", at(3))),
+        places={("t0", MODE): (target(2, 5),)},
+        suggestions=(suggestion("t0", target(2, 5)), suggestion("t0", target(3))),
     )
     localisation = judge_document(judge_input, rounds=0)["localisation"]
     assert localisation["right_place"]["value"] == 0.5
@@ -138,7 +138,7 @@ def test_places_without_an_order_overlap_only_in_one_span() -> None:
 
 
 def test_mode_without_places_locates_nothing() -> None:
-    given = given_words(said("1"), said("1"), suggestions=(suggestion("t0", at(3)),))
+    given = given_words(said("1"), said("1"), suggestions=(suggestion("t0", target(3)),))
     localisation = judge_document(given, rounds=0)["localisation"]
     assert (localisation["n"], localisation["no_places"]) == (0, 1)
     assert localisation["right_place"] == {"value": None, "undefined": "no_overlap"}

@@ -12,46 +12,46 @@ from mast_tui.labels import AnnotatorKind, Finding, PassKind, ReviewAnswer
 from mast_tui.workspace import NewEvent, WorkspaceError, store_judgement
 from mast_tui.workspace.events.types import PassStarted, ReviewGiven, ReviewSet
 from mast_tui.workspace.records import RunSettings
-from tests.adjudication.office import TAXONOMY, THIRD, Office
+from tests.adjudication.annotated_workspace import TAXONOMY, THIRD, AnnotatedWorkspace
 from tests.figures.agreement.build_judge import JUDGE, judge_document
-from tests.gold.build import ABSENT, MODE, OTHER, PRESENT, at
+from tests.gold.build import ABSENT, MODE, OTHER, PRESENT, target
 
 
 def judge(
-    office: Office, trace: str, *findings: Finding, looks_at: Sequence[str] = (MODE,)
+    annotated: AnnotatedWorkspace, trace: str, *findings: Finding, looks_at: Sequence[str] = (MODE,)
 ) -> None:
     """Store a judgement of the judge on a trace."""
-    office.workspace.add_annotator(JUDGE, AnnotatorKind.JUDGE)
+    annotated.workspace.add_annotator(JUDGE, AnnotatorKind.JUDGE)
     store_judgement(
-        office.workspace, judge=JUDGE, taxonomy=TAXONOMY.ref, trace_id=trace,
+        annotated.workspace, judge=JUDGE, taxonomy=TAXONOMY.ref, trace_id=trace,
         looks_at=looks_at, findings=findings,
     )  # fmt: skip
 
 
-def against_gold(office: Office, traces: frozenset[str] | None = None) -> JudgeInput:
+def against_gold(annotated: AnnotatedWorkspace, traces: frozenset[str] | None = None) -> JudgeInput:
     """Return the input of the judge beside the gold of the workspace."""
-    work = read_work_by_trace(office.workspace, TAXONOMY)
-    gold = GoldReference({trace: words.gold(TAXONOMY) for trace, words in work.items()})
-    return judge_input_from_workspace(office.workspace, TAXONOMY, JUDGE, gold, traces=traces)
+    work = read_work_by_trace(annotated.workspace, TAXONOMY)
+    gold = GoldReference({trace: verdicts.gold(TAXONOMY) for trace, verdicts in work.items()})
+    return judge_input_from_workspace(annotated.workspace, TAXONOMY, JUDGE, gold, traces=traces)
 
 
 @pytest.fixture
-def office() -> Office:
+def annotated() -> AnnotatedWorkspace:
     """Three traces labelled by two people, a fourth that only the judge has judged."""
-    office = Office("t1", "t2", "t3", "t4")
-    office.finish("ann", at(3), trace="t1")
-    office.finish("bob", at(3), trace="t1")
-    office.finish("ann", value=ABSENT, trace="t2")
-    office.finish("bob", at(1), trace="t2")
-    office.finish("ann", value=ABSENT, trace="t3", kind=PassKind.ASSISTED, saw=True)
+    annotated = AnnotatedWorkspace("t1", "t2", "t3", "t4")
+    annotated.finish("ann", target(3), trace="t1")
+    annotated.finish("bob", target(3), trace="t1")
+    annotated.finish("ann", value=ABSENT, trace="t2")
+    annotated.finish("bob", target(1), trace="t2")
+    annotated.finish("ann", value=ABSENT, trace="t3", kind=PassKind.ASSISTED, saw_suggestions=True)
     for trace in ("t1", "t2", "t3"):
-        judge(office, trace, Finding(MODE, "k3", "k3", "", 0.8))
-    judge(office, "t4")
-    return office
+        judge(annotated, trace, Finding(MODE, "k3", "k3", "", 0.8))
+    judge(annotated, "t4")
+    return annotated
 
 
-def test_gold_is_what_people_settled_without_the_judge(office: Office) -> None:
-    judge_input = against_gold(office)
+def test_gold_is_what_people_settled_without_the_judge(annotated: AnnotatedWorkspace) -> None:
+    judge_input = against_gold(annotated)
     assert judge_input.reference.verdicts[("t1", MODE)] is PRESENT
     assert ("t2", MODE) not in judge_input.reference.verdicts
     assert judge_input.verdicts == {
@@ -70,8 +70,8 @@ def test_gold_is_what_people_settled_without_the_judge(office: Office) -> None:
     assert report["withheld"] is None
 
 
-def test_one_person_can_be_the_reference(office: Office) -> None:
-    judge_input = judge_input_from_workspace(office.workspace, TAXONOMY, JUDGE, "ann")
+def test_one_person_can_be_the_reference(annotated: AnnotatedWorkspace) -> None:
+    judge_input = judge_input_from_workspace(annotated.workspace, TAXONOMY, JUDGE, "ann")
     report = judge_document(judge_input, rounds=0)
     assert report["against"] == "ann"
     assert report["modes"]["1.3"]["n"] == 2
@@ -80,47 +80,51 @@ def test_one_person_can_be_the_reference(office: Office) -> None:
     assert judge_document(judge_input, rounds=0, with_seen=True)["modes"]["1.3"]["n"] == 3
 
 
-def test_named_pass_of_a_person_counts(office: Office) -> None:
-    office.finish("ann", at(3), trace="t2", number=2, kind=PassKind.SECOND_LOOK)
-    office.finish("ann", at(3), trace="t3", number=2, kind=PassKind.RETEST)
-    first = judge_input_from_workspace(office.workspace, TAXONOMY, JUDGE, "ann")
-    last = judge_input_from_workspace(office.workspace, TAXONOMY, JUDGE, "ann", which="last")
+def test_named_pass_of_a_person_counts(annotated: AnnotatedWorkspace) -> None:
+    annotated.finish("ann", target(3), trace="t2", number=2, kind=PassKind.SECOND_LOOK)
+    annotated.finish("ann", target(3), trace="t3", number=2, kind=PassKind.RETEST)
+    first = judge_input_from_workspace(annotated.workspace, TAXONOMY, JUDGE, "ann")
+    last = judge_input_from_workspace(annotated.workspace, TAXONOMY, JUDGE, "ann", which="last")
     assert first.reference.verdicts["t2", MODE] is ABSENT
     assert last.reference.verdicts["t2", MODE] is PRESENT
-    assert last.reference.places["t2", MODE] == (at(3),)
+    assert last.reference.places["t2", MODE] == (target(3),)
     assert last.reference.verdicts["t3", MODE] is ABSENT
 
 
-def test_unlooked_modes_hidden_traces_and_examples_do_not_count(office: Office) -> None:
-    visible = against_gold(office, traces=frozenset({"t2"}))
+def test_unlooked_modes_hidden_traces_and_examples_do_not_count(
+    annotated: AnnotatedWorkspace,
+) -> None:
+    visible = against_gold(annotated, traces=frozenset({"t2"}))
     assert {trace for trace, _ in visible.reference.verdicts} == {"t2"}
     assert visible.unlabelled == {"t4"}
     settings = RunSettings("small", "12ab34cd", "localhost", examples=("t1",))
-    office.workspace.start_run(JUDGE, TAXONOMY.ref, settings=settings)
-    report = judge_document(against_gold(office), rounds=0)
+    annotated.workspace.start_run(JUDGE, TAXONOMY.ref, settings=settings)
+    report = judge_document(against_gold(annotated), rounds=0)
     assert report["left_out"]["examples"] == 1
     assert report["modes"]["1.3"]["n"] == 0
-    judge(office, "t1", looks_at=(OTHER, THIRD))
-    verdicts = judge_input_from_workspace(office.workspace, TAXONOMY, JUDGE, "ann").verdicts
+    judge(annotated, "t1", looks_at=(OTHER, THIRD))
+    verdicts = judge_input_from_workspace(annotated.workspace, TAXONOMY, JUDGE, "ann").verdicts
     assert ("t1", MODE) not in verdicts
     assert verdicts["t1", OTHER] is ABSENT
 
 
-def test_input_has_answers_and_passes_with_withheld_suggestions(office: Office) -> None:
-    [asked] = office.workspace.labels(annotator=JUDGE, trace_id="t3")
-    office.workspace.append(
+def test_input_has_answers_and_passes_with_withheld_suggestions(
+    annotated: AnnotatedWorkspace,
+) -> None:
+    [asked] = annotated.workspace.labels(annotator=JUDGE, trace_id="t3")
+    annotated.workspace.append(
         [
             NewEvent("ann", "t3", TAXONOMY.ref, 1,
                      ReviewSet(asked.id, None, ReviewGiven(ReviewAnswer.REJECT))),
             NewEvent("ann", "t4", TAXONOMY.ref, 1, PassStarted(PassKind.ASSISTED, withheld=True)),
         ]
     )  # fmt: skip
-    office.say("ann", trace="t4", verdicts={MODE: ABSENT})
-    unfinished = judge_input_from_workspace(office.workspace, TAXONOMY, JUDGE, "ann")
+    annotated.mark("ann", trace="t4", verdicts={MODE: ABSENT})
+    unfinished = judge_input_from_workspace(annotated.workspace, TAXONOMY, JUDGE, "ann")
     assert unfinished.passes == ()
     assert unfinished.unlabelled == {"t4"}
-    office.end("ann", "t4")
-    judge_input = judge_input_from_workspace(office.workspace, TAXONOMY, JUDGE, "ann")
+    annotated.end("ann", "t4")
+    judge_input = judge_input_from_workspace(annotated.workspace, TAXONOMY, JUDGE, "ann")
     assert judge_input.unlabelled == frozenset()
     assert [(labelling.trace_id, labelling.withheld) for labelling in judge_input.passes] == [
         ("t3", False),
@@ -133,8 +137,8 @@ def test_input_has_answers_and_passes_with_withheld_suggestions(office: Office) 
     assert report["withheld"]["modes"]["1.3"]["agreement_with_judge"]["difference"]["value"] == -1
 
 
-def test_unknown_judges_and_annotators_are_refused(office: Office) -> None:
+def test_unknown_judges_and_annotators_are_refused(annotated: AnnotatedWorkspace) -> None:
     with pytest.raises(WorkspaceError, match=rf"no judge 'ann'.*{JUDGE}"):
-        judge_input_from_workspace(office.workspace, TAXONOMY, "ann", "bob")
+        judge_input_from_workspace(annotated.workspace, TAXONOMY, "ann", "bob")
     with pytest.raises(WorkspaceError, match=r"no annotator 'bop'.*ann, bob"):
-        judge_input_from_workspace(office.workspace, TAXONOMY, JUDGE, "bop")
+        judge_input_from_workspace(annotated.workspace, TAXONOMY, JUDGE, "bop")

@@ -16,7 +16,7 @@ from mast_tui.figures.spans.input import (
     overlap_level,
 )
 from mast_tui.labels import WHOLE_TRACE
-from tests.gold.build import at, order, quote
+from tests.gold.build import order, quote, target
 
 
 @pytest.mark.parametrize(
@@ -47,9 +47,13 @@ def test_overlap_is_intersection_over_union_in_tenths(
 
 
 def test_targets_become_ranges_of_spans() -> None:
-    assert label_range_of(at(3, 7), order) == label_range_of(at(7, 3), order) == LabelRange(3, 7)
+    assert (
+        label_range_of(target(3, 7), order)
+        == label_range_of(target(7, 3), order)
+        == LabelRange(3, 7)
+    )
     assert label_range_of(WHOLE_TRACE, order) is None
-    assert label_range_of(at(3), lambda key: None) is None
+    assert label_range_of(target(3), lambda key: None) is None
     assert label_range_of(quote(2, 4, "pods"), order, {"k2": 20}.get) == LabelRange(
         2, 2, (4, 8), 20
     )

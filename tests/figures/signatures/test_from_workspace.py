@@ -27,23 +27,23 @@ from mast_tui.labels import WHOLE_TRACE, AnnotatorKind, Finding, PassKind, Targe
 from mast_tui.traces.model import Outcome
 from mast_tui.workspace import NewEvent, TraceRecord, WorkspaceError, store_judgement
 from mast_tui.workspace.events.types import Decided, PassStarted
-from tests.adjudication.office import TAXONOMY, THIRD, Office
+from tests.adjudication.annotated_workspace import TAXONOMY, THIRD, AnnotatedWorkspace
 from tests.figures.signatures.build_input import document_of
-from tests.gold.build import ABSENT, MODE, OTHER, PRESENT, UNSURE, at, order
+from tests.gold.build import ABSENT, MODE, OTHER, PRESENT, UNSURE, order, target
 
 JUDGE = "judge:rules@1"
 TRACES = ("t1", "t2")
 
 
-def read(office: Office, labels: str = "gold", **options: object) -> SignatureInput:
+def read(annotated: AnnotatedWorkspace, labels: str = "gold", **options: object) -> SignatureInput:
     """Return the input of a report on the labels of the workspace."""
 
     def order_of(_trace: str) -> Order:
         return order
 
-    gold = gold_of(office.workspace, TAXONOMY, order_of)
+    gold = gold_of(annotated.workspace, TAXONOMY, order_of)
     return input_from_workspace(
-        office.workspace,
+        annotated.workspace,
         TAXONOMY,
         labels=labels,
         gold=gold,
@@ -58,11 +58,13 @@ def said(given_input: SignatureInput, trace: str) -> dict[str, int]:
     return {mode.slug: cell for mode, cell in zip(given_input.modes, row, strict=True)}
 
 
-def decide(office: Office, trace: str, value: VerdictValue, *targets: Target) -> None:
+def decide(
+    annotated: AnnotatedWorkspace, trace: str, value: VerdictValue, *targets: Target
+) -> None:
     """Record a decision of an adjudicator on the first mode."""
     decision = Decision(MODE, MODE, value, targets, (), (), "judy", "2026-01-01T00:00:00Z")
-    office.start("judy", trace, number=9, kind=PassKind.ADJUDICATION)
-    office.workspace.append(
+    annotated.start("judy", trace, number=9, kind=PassKind.ADJUDICATION)
+    annotated.workspace.append(
         [NewEvent("judy", trace, TAXONOMY.ref, 9, Decided(MODE, None, decision))]
     )
 
@@ -90,13 +92,13 @@ targets = st.lists(
     st.one_of(st.just(WHOLE_TRACE), st.tuples(st.integers(0, 6), st.integers(0, 3))),
     max_size=2,
     unique_by=str,  # the app and imports refuse the same label twice
-).map(lambda found: [t if isinstance(t, Target) else at(t[0], t[0] + t[1]) for t in found])
+).map(lambda found: [t if isinstance(t, Target) else target(t[0], t[0] + t[1]) for t in found])
 
 
 @given(st.data())
 @settings(max_examples=12, deadline=None)
 def test_gold_in_columns_is_the_gold_of_every_trace(data: st.DataObject) -> None:
-    office = Office(*TRACES)
+    annotated = AnnotatedWorkspace(*TRACES)
     for trace in TRACES:
         for name in ("ann", "bob", "cat"):
             if data.draw(st.booleans()):
@@ -104,11 +106,11 @@ def test_gold_in_columns_is_the_gold_of_every_trace(data: st.DataObject) -> None
                 places = data.draw(targets) if value in (None, PRESENT) else []
                 others = {OTHER: data.draw(st.sampled_from([ABSENT, UNSURE]))}
                 value = None if places or value is PRESENT else value
-                office.finish(name, *places, trace=trace, value=value, others=others)
+                annotated.finish(name, *places, trace=trace, value=value, other_verdicts=others)
         if data.draw(st.booleans()):
-            decide(office, trace, data.draw(st.sampled_from([PRESENT, ABSENT])), at(2))
-    signatures = read(office)
-    words = read_work_by_trace(office.workspace, TAXONOMY)
+            decide(annotated, trace, data.draw(st.sampled_from([PRESENT, ABSENT])), target(2))
+    signatures = read(annotated)
+    words = read_work_by_trace(annotated.workspace, TAXONOMY)
     assert set(signatures.traces) == words.keys()
     expected = set()
     for trace, there in words.items():
@@ -121,7 +123,7 @@ def test_gold_in_columns_is_the_gold_of_every_trace(data: st.DataObject) -> None
         }
     golds = {t: w.gold(TAXONOMY, order) for t, w in words.items()}
     assert signatures.gold == mix_of(golds, False)
-    settled = read(office, which="settled")
+    settled = read(annotated, which="settled")
     kept = {t: only_settled(gold) for t, gold in golds.items()}
     kept = {t: gold for t, gold in kept.items() if any(map(source_if_counted, gold.verdicts))}
     assert set(settled.traces) == kept.keys()
@@ -142,13 +144,13 @@ def test_gold_in_columns_is_the_gold_of_every_trace(data: st.DataObject) -> None
 
 
 def test_last_finished_pass_of_a_person_counts() -> None:
-    office = Office(*TRACES)
-    office.finish("ann", at(3))
-    office.finish("ann", value=ABSENT, number=2, kind=PassKind.SECOND_LOOK)
-    office.start("ann", number=3, kind=PassKind.SECOND_LOOK)
-    office.say("ann", at(1), number=3)
-    office.start("ann", "t2")
-    signatures = read(office, "ann")
+    annotated = AnnotatedWorkspace(*TRACES)
+    annotated.finish("ann", target(3))
+    annotated.finish("ann", value=ABSENT, number=2, kind=PassKind.SECOND_LOOK)
+    annotated.start("ann", number=3, kind=PassKind.SECOND_LOOK)
+    annotated.mark("ann", target(1), number=3)
+    annotated.start("ann", "t2")
+    signatures = read(annotated, "ann")
     assert signatures.traces == ("t1",)
     assert said(signatures, "t1")[MODE] == FLAGS[ABSENT]
     assert len(signatures.places.trace) == 0
@@ -156,57 +158,59 @@ def test_last_finished_pass_of_a_person_counts() -> None:
 
 
 def test_judge_has_verdicts_only_on_modes_that_it_looks_at() -> None:
-    office = Office(*TRACES)
-    office.workspace.add_annotator(JUDGE, AnnotatorKind.JUDGE)
+    annotated = AnnotatedWorkspace(*TRACES)
+    annotated.workspace.add_annotator(JUDGE, AnnotatorKind.JUDGE)
     store_judgement(
-        office.workspace,
+        annotated.workspace,
         judge=JUDGE,
         taxonomy=TAXONOMY.ref,
         trace_id="t1",
         looks_at=[MODE, OTHER],
         findings=[Finding(MODE, "k4", "k5", "why", 0.5, decisive=True)],
     )
-    office.start(JUDGE, "t2")
-    signatures = read(office, JUDGE)
+    annotated.start(JUDGE, "t2")
+    signatures = read(annotated, JUDGE)
     report = document_of(signatures, rounds=0)
     assert report["traces"]["unfinished"] == 1
     assert "1 trace that the annotator has begun but not finished" in report["cannot_say"][0]
     # A name within a sentence would not be replaced by a pseudonym.
-    nothing = document_of(read(office, JUDGE, traces=frozenset({"t2"})), rounds=0)
+    nothing = document_of(read(annotated, JUDGE, traces=frozenset({"t2"})), rounds=0)
     assert not [sentence for sentence in nothing["cannot_say"] if JUDGE in sentence]
     assert signatures.traces == ("t1",)
     assert said(signatures, "t1") == {MODE: FLAGS[PRESENT], OTHER: FLAGS[ABSENT], THIRD: OPEN}
     assert signatures.places.first.tolist() == [4]
     assert signatures.places.fatal.tolist() == [True]
-    assert read(office).traces == ()
+    assert read(annotated).traces == ()
 
 
 def test_outcome_follows_the_score_on_request() -> None:
-    office = label_traces(
+    annotated = label_traces(
         TraceRecord("t1", outcome=Outcome.SUCCEEDED, score=0.4),
         TraceRecord("t2", outcome=Outcome.UNKNOWN, score=0.5),
         TraceRecord("t3", outcome=Outcome.FAILED),
     )
-    assert read(office).outcome.tolist() == [SUCCEEDED, UNKNOWN, FAILED]
-    assert read(office, failed_below=0.5).outcome.tolist() == [FAILED, SUCCEEDED, UNKNOWN]
+    assert read(annotated).outcome.tolist() == [SUCCEEDED, UNKNOWN, FAILED]
+    assert read(annotated, failed_below=0.5).outcome.tolist() == [FAILED, SUCCEEDED, UNKNOWN]
 
 
-def label_traces(*records: TraceRecord) -> Office:
+def label_traces(*records: TraceRecord) -> AnnotatedWorkspace:
     """Return an office in which ann has finished these traces."""
-    office = Office("t0")
+    annotated = AnnotatedWorkspace("t0")
     for record in records:
-        office.workspace.register_trace(record)
-        office.finish("ann", value=ABSENT, trace=record.trace_id)
-    return office
+        annotated.workspace.register_trace(record)
+        annotated.finish("ann", value=ABSENT, trace=record.trace_id)
+    return annotated
 
 
 def test_traces_are_grouped_by_one_field_with_the_unknown_last() -> None:
     systems = {"t1": "zeta", "t2": None, "t3": "alpha"}
-    office = label_traces(*(TraceRecord(name, system=system) for name, system in systems.items()))
-    signatures = read(office, by="system")
+    annotated = label_traces(
+        *(TraceRecord(name, system=system) for name, system in systems.items())
+    )
+    signatures = read(annotated, by="system")
     assert signatures.group_names == ("alpha", "zeta", NO_VALUE)
     assert signatures.group.tolist() == [1, 2, 0]
-    assert read(office, by="all").group_names == ("all",)
+    assert read(annotated, by="all").group_names == ("all",)
     for by, problem in (
         ("weather", "weather"),
         ("model,model", "twice"),
@@ -214,24 +218,24 @@ def test_traces_are_grouped_by_one_field_with_the_unknown_last() -> None:
         ("model,", "cannot be grouped"),
     ):
         with pytest.raises(WorkspaceError, match=problem):
-            read(office, by=by)
+            read(annotated, by=by)
 
 
 def test_traces_are_grouped_by_two_fields() -> None:
     fields = [("b", "swe"), ("a", "swe"), ("a", None), ("a", "tau"), ("a", "swe")]
-    office = label_traces(
+    annotated = label_traces(
         *(
             TraceRecord(f"t{number}", model=model, benchmark=benchmark)
             for number, (model, benchmark) in enumerate(fields, start=1)
         )
     )
-    signatures = read(office, by="model, benchmark")
+    signatures = read(annotated, by="model, benchmark")
     assert signatures.by == "model,benchmark"
     assert signatures.group_names == ("a · swe", "a · tau", f"a · {NO_VALUE}", "b · swe")
     assert signatures.group.tolist() == [3, 0, 2, 1, 0]
     assert signatures.parts(2) == {"model": "a", "benchmark": NO_VALUE}
-    assert read(office, by="benchmark").parts(0) == {"benchmark": "swe"}
-    assert read(office, by="all").parts(0) == {}
+    assert read(annotated, by="benchmark").parts(0) == {"benchmark": "swe"}
+    assert read(annotated, by="all").parts(0) == {}
     # Values that contain the separator make two groups.
     first = TraceRecord("t1", model="a · b", benchmark="c")
     second = TraceRecord("t2", model="a", benchmark="b · c")
@@ -241,34 +245,34 @@ def test_traces_are_grouped_by_two_fields() -> None:
 
 
 def test_traces_are_grouped_by_versions_and_days() -> None:
-    office = label_traces(
+    annotated = label_traces(
         TraceRecord("t1", version="1.10", started=1_767_225_599.0),  # the last second of 2025
         TraceRecord("t2", version="1.9", started=1_767_225_600.0),
         TraceRecord("t3"),
         TraceRecord("t4", version="1.9", started=1e300),
     )
-    dates = read(office, by="date")
+    dates = read(annotated, by="date")
     assert dates.group_names == ("2025-12-31", "2026-01-01", NO_VALUE)
     assert dates.group.tolist() == [0, 1, 2, 2]
-    assert read(office, by="version,date").group_names == (
+    assert read(annotated, by="version,date").group_names == (
         "1.10 · 2025-12-31",
         "1.9 · 2026-01-01",
         f"1.9 · {NO_VALUE}",
         f"{NO_VALUE} · {NO_VALUE}",
     )
-    axis = trend_axis(read(office, by="version"))
+    axis = trend_axis(read(annotated, by="version"))
     assert axis is not None
     assert axis.groups == ("1.9", "1.10")
 
 
 def test_tasks_are_those_of_their_benchmark_and_models_are_strata() -> None:
-    office = label_traces(
+    annotated = label_traces(
         TraceRecord("t1", model="b", benchmark="swe", task="1"),
         TraceRecord("t2", model="a", benchmark="swe", task="1"),
         TraceRecord("t3", benchmark="tau", task="1"),
         TraceRecord("t4", model="a"),
     )
-    signatures = read(office, by="all")
+    signatures = read(annotated, by="all")
     assert signatures.task_numbers is not None
     assert signatures.stratum_numbers is not None
     assert signatures.task_numbers.tolist() == [0, 0, 1, -1]
@@ -277,22 +281,24 @@ def test_tasks_are_those_of_their_benchmark_and_models_are_strata() -> None:
 
 
 def test_only_visible_traces_are_counted() -> None:
-    office = Office(*TRACES)
+    annotated = AnnotatedWorkspace(*TRACES)
     for trace in TRACES:
-        office.finish("ann", at(1), trace=trace)
-        office.finish("bob", value=ABSENT, trace=trace)
-        decide(office, trace, PRESENT, at(1))
-    signatures = read(office, traces={"t2"})
+        annotated.finish("ann", target(1), trace=trace)
+        annotated.finish("bob", value=ABSENT, trace=trace)
+        decide(annotated, trace, PRESENT, target(1))
+    signatures = read(annotated, traces={"t2"})
     assert signatures.traces == ("t2",)
     assert np.unique(signatures.places.trace).tolist() == [0]
 
 
 def test_unknown_names_places_and_open_adjudications() -> None:
-    office = Office()
-    office.workspace.append([NewEvent("judy", "t1", TAXONOMY.ref, 1, PassStarted(PassKind.BLIND))])
-    assert read(office).traces == ()
-    office.finish("ann", at(1), Target("lost1", "lost1"), WHOLE_TRACE)
-    signatures = read(office)
+    annotated = AnnotatedWorkspace()
+    annotated.workspace.append(
+        [NewEvent("judy", "t1", TAXONOMY.ref, 1, PassStarted(PassKind.BLIND))]
+    )
+    assert read(annotated).traces == ()
+    annotated.finish("ann", target(1), Target("lost1", "lost1"), WHOLE_TRACE)
+    signatures = read(annotated)
     counts = (
         len(signatures.places.trace),
         signatures.labels_on_unknown_spans,
@@ -300,4 +306,4 @@ def test_unknown_names_places_and_open_adjudications() -> None:
     )
     assert counts == (1, 1, 1)
     with pytest.raises(WorkspaceError, match=r"zoe.*gold, ann"):
-        read(office, "zoe")
+        read(annotated, "zoe")

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from mast_tui.figures.intervals import wilson_of
 from mast_tui.study import Draw, Study
-from tests.adjudication.office import TAXONOMY, Office
+from tests.adjudication.annotated_workspace import TAXONOMY, AnnotatedWorkspace
 from tests.figures.signatures.build_input import document_of, input_of
 from tests.figures.signatures.test_from_workspace import read
-from tests.gold.build import ABSENT, PRESENT, at
+from tests.gold.build import ABSENT, PRESENT, target
 
 SAID = st.sampled_from(["00", "01", "10", "11", "?1"])
 TRACES = st.lists(
@@ -70,18 +70,18 @@ def test_uneven_weights_widen_the_interval_of_the_mean() -> None:
     assert wide[0] < narrow[0] < 1 < narrow[1] < wide[1]
 
 
-def drawn_study(office: Office, *draws: Draw) -> None:
+def drawn_study(annotated: AnnotatedWorkspace, *draws: Draw) -> None:
     study = Study(TAXONOMY.ref, ("ann",), per_trace=1, batches=(("t1", "t2"), ("t3",)), draws=draws)
-    office.study(study)
+    annotated.study(study)
     for trace, value in (("t1", ABSENT), ("t2", ABSENT), ("t3", None), ("t4", None)):
-        office.finish("ann", *([at(1)] if value is None else []), trace=trace, value=value)
+        annotated.finish("ann", *([target(1)] if value is None else []), trace=trace, value=value)
 
 
 def test_labels_of_a_study_are_weighted_by_chances_of_drawing() -> None:
-    office = Office("t1", "t2", "t3", "t4")
-    drawn_study(office, Draw(0, 10, (), 0), Draw(1, 8, (), 0, (0.5,), "judge:j"))
+    annotated = AnnotatedWorkspace("t1", "t2", "t3", "t4")
+    drawn_study(annotated, Draw(0, 10, (), 0), Draw(1, 8, (), 0, (0.5,), "judge:j"))
     for labels in ("gold", "ann"):
-        signatures = read(office, labels, by="all")
+        signatures = read(annotated, labels, by="all")
         # t4 was never drawn.
         assert signatures.traces == ("t1", "t2", "t3")
         assert signatures.weights is not None
@@ -96,10 +96,10 @@ def test_labels_of_a_study_are_weighted_by_chances_of_drawing() -> None:
 
 
 def test_draws_from_different_wholes_have_no_weights() -> None:
-    office = Office("t1", "t2", "t3", "t4")
-    drawn_study(office, Draw(0, 10, (), 0))
-    signatures = read(office, by="all")
+    annotated = AnnotatedWorkspace("t1", "t2", "t3", "t4")
+    drawn_study(annotated, Draw(0, 10, (), 0))
+    signatures = read(annotated, by="all")
     assert (signatures.weights, len(signatures.traces)) == (None, 4)
     assert "not samples of one population" in document_of(signatures, rounds=0)["cannot_say"][0]
-    office.finish("eve", trace="t1", value=PRESENT)
-    assert not read(office, "eve", by="all").has_unknown_weights
+    annotated.finish("eve", trace="t1", value=PRESENT)
+    assert not read(annotated, "eve", by="all").has_unknown_weights

@@ -1,4 +1,4 @@
-"""A workspace in memory in which people finish traces."""
+"""A workspace in memory with traces that annotators label."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from mast_tui.workspace.events.types import (
     SuggestionsSeen,
     VerdictSet,
 )
-from tests.gold.build import ABSENT, MODE, OTHER, at, order
+from tests.gold.build import ABSENT, MODE, OTHER, order, target
 
 THIRD = "task_derailment"
 JUDGE = "judge:rules@1"
@@ -48,27 +48,27 @@ TAXONOMY = Taxonomy(
 )
 
 
-def overrule(work: Adjudication, mode: str, choice: Choice) -> Decision:
-    """Decide the verdict of a mode, agreed or not."""
-    said = answers_on(mode, work.trace_sides.sides)
-    return work.decide(Conflict(mode, ConflictKind.VERDICT, mode, said, (), None), choice)
+def decide_verdict(work: Adjudication, mode: str, choice: Choice) -> Decision:
+    """Decide the verdict of a mode, whether annotators agree on it or not."""
+    answers = answers_on(mode, work.trace_sides.sides)
+    return work.decide(Conflict(mode, ConflictKind.VERDICT, mode, answers, (), None), choice)
 
 
-def taken_over(
+def decide_place(
     work: Adjudication, mode: str, target: Target = WHOLE_TRACE, *, instead_of: str = THIRD
 ) -> Decision:
-    """Give a place to a mode, as if it had been marked for another that all call absent."""
-    said = answers_on(instead_of, work.trace_sides.sides)
-    marked = Conflict(instead_of, ConflictKind.VERDICT, instead_of, said, (), target)
+    """Decide that a place shows a mode, as if it were a conflict of a mode that all call absent."""
+    answers = answers_on(instead_of, work.trace_sides.sides)
+    marked = Conflict(instead_of, ConflictKind.VERDICT, instead_of, answers, (), target)
     return work.decide_another_mode([marked], mode)[1]
 
 
-def changed_since(work: Adjudication, decision: Decision) -> bool:
+def has_changed_since(work: Adjudication, decision: Decision) -> bool:
     """Return whether a side has changed since the decision."""
     return has_changed(decision, work.trace_sides.sides, order)
 
 
-class Office:
+class AnnotatedWorkspace:
     """A workspace with a small taxonomy and traces that people label."""
 
     def __init__(self, *traces: str) -> None:
@@ -97,12 +97,12 @@ class Office:
     def start(
         self, name: str, trace: str = "t1", *, number: int = 1, kind: PassKind = PassKind.BLIND
     ) -> None:
-        """Open a pass; unknown names become people."""
+        """Begin a pass; a new name becomes a person."""
         if all(info.name != name for info in self.workspace.annotators()):
             self.workspace.add_annotator(name, AnnotatorKind.HUMAN)
         self._append(name, trace, number, PassStarted(kind))
 
-    def say(
+    def mark(
         self,
         name: str,
         *targets: Target,
@@ -110,21 +110,21 @@ class Office:
         number: int = 1,
         mode: str = MODE,
         verdicts: Mapping[str, VerdictValue] | None = None,
-        saw: bool = False,
+        saw_suggestions: bool = False,
     ) -> None:
-        """Mark places in an open pass, and give verdicts."""
-        for target in targets:
+        """Label places in an open pass, and give verdicts."""
+        for item in targets:
             label = Label(
-                f"label-{next(self._numbers)}", name, trace, TAXONOMY.ref, mode, target,
-                saw_suggestions=saw, pass_number=number,
+                f"label-{next(self._numbers)}", name, trace, TAXONOMY.ref, mode, item,
+                saw_suggestions=saw_suggestions, pass_number=number,
             )  # fmt: skip
             self._append(name, trace, number, LabelAdded(label))
         for judged, value in (verdicts or {}).items():
-            if value is VerdictValue.PRESENT:  # which a label says
-                self.say(name, WHOLE_TRACE, trace=trace, number=number, mode=judged)
+            if value is VerdictValue.PRESENT:  # a label is the verdict
+                self.mark(name, WHOLE_TRACE, trace=trace, number=number, mode=judged)
             else:
                 self._append(name, trace, number, VerdictSet(judged, None, value))
-        if saw:
+        if saw_suggestions:
             self._append(name, trace, number, SuggestionsSeen())
 
     def finish(
@@ -135,15 +135,22 @@ class Office:
         number: int = 1,
         kind: PassKind = PassKind.BLIND,
         value: VerdictValue | None = None,
-        others: Mapping[str, VerdictValue] | None = None,
-        saw: bool = False,
+        other_verdicts: Mapping[str, VerdictValue] | None = None,
+        saw_suggestions: bool = False,
     ) -> None:
         """Record a whole pass: places or a verdict on the first mode, the others absent."""
-        verdicts = {OTHER: ABSENT, THIRD: ABSENT, **(others or {})}
+        verdicts = {OTHER: ABSENT, THIRD: ABSENT, **(other_verdicts or {})}
         if value is not None:
             verdicts[MODE] = value
         self.start(name, trace, number=number, kind=kind)
-        self.say(name, *targets, trace=trace, number=number, verdicts=verdicts, saw=saw)
+        self.mark(
+            name,
+            *targets,
+            trace=trace,
+            number=number,
+            verdicts=verdicts,
+            saw_suggestions=saw_suggestions,
+        )
         self.end(name, trace, number=number)
 
     def end(self, name: str, trace: str = "t1", *, number: int = 1) -> None:
@@ -154,20 +161,20 @@ class Office:
         self.workspace.append([NewEvent(name, trace, TAXONOMY.ref, number, fact)])
 
 
-def two_who_differ() -> Office:
-    """Return an office in which ann marks the mode at #3 and bob does not."""
-    office = Office()
-    office.finish("ann", at(3, 5))
-    office.finish("bob", value=ABSENT)
-    return office
+def with_one_conflict() -> AnnotatedWorkspace:
+    """Return a workspace in which ann labels the mode at #3 and bob calls it absent."""
+    annotated = AnnotatedWorkspace()
+    annotated.finish("ann", target(3, 5))
+    annotated.finish("bob", value=ABSENT)
+    return annotated
 
 
-def adjudication(office: Office, who: str = "ann") -> Adjudication:
+def adjudication(annotated: AnnotatedWorkspace, annotator: str = "ann") -> Adjudication:
     """Return the adjudication of the first trace."""
-    return Adjudication(office.workspace, TAXONOMY, "t1", who, order=order)
+    return Adjudication(annotated.workspace, TAXONOMY, "t1", annotator, order=order)
 
 
-def only(work: Adjudication) -> Conflict:
+def only_conflict(work: Adjudication) -> Conflict:
     """Return the one open conflict."""
     (conflict,) = work.gold.conflicts
     return conflict
