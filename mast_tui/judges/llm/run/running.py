@@ -314,10 +314,7 @@ class _Feed:
         self._reading_thread.shutdown(wait=False, cancel_futures=True)
 
     def _read_next(self) -> _LoadedTrace | None:
-        """Read the next trace to its end, or return None.
-
-        The trace gets a judge if it must be judged or its quotes must be searched again.
-        """
+        """Read the next trace, and make a judge if it must be judged; return None at the end."""
         if self._was_ended:
             return None
         trace = (
