@@ -33,8 +33,7 @@ from mast_tui.traces.index.lines import LruCache
 from mast_tui.traces.model import Trace
 
 SEARCH_VERSION: Final = "3"
-"""The version of the search. Raise it with every change of the results, so that stored answers are
-checked again."""
+"""The version of the search, which each run records. Raise it with every change of the results."""
 
 NEAR: Final = 20
 """The number of spans before and after the named ones that are searched for a similar text."""

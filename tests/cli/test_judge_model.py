@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mast_tui.judges.llm.run import run_journal, setup
-from mast_tui.judges.quote_anchoring import Locator
-from mast_tui.labels import Match, PassKind, Target
+from mast_tui.labels import PassKind, Target
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import scan
 from mast_tui.workspace import TraceRecord
 from mast_tui.workspace.events.types import LabelAdded, PassFinished, PassStarted
-from mast_tui.workspace.paths import find_workspace
 from mast_tui.workspace.registers.hold_out import held_out
 from tests.cli.conftest import Cli, configure, opened, right
 from tests.judges.llm.made_answers import said, write_runs
@@ -298,33 +293,3 @@ def test_verification_counts_against_the_allowance_and_continues(
     assert done["remarks"]["1 finding did not hold on a second look"] >= 2
     assert len(server.chats) == 12, "each trace is asked about once, and each finding"
     assert done["judge"] != judge.json("--dry-run")["judge"]
-
-
-def test_kept_answers_are_checked_again_by_new_rules(
-    judge: Cli, server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as before:
-        # As of a version that found no quotes.
-        before.setattr(setup, "SEARCH_VERSION", "1")
-        before.setattr(Locator, "locate", lambda *_, **__: None)
-        assert judge.json()["quotes"]["not_found"] == 6
-    again = judge.json()
-    assert (again["traces"]["known"], again["requests"]["now"]) == (6, 0)
-    assert again["remarks"] == {"saved answers were checked again by the current rules": 6}
-    with opened() as workspace:
-        matches = {label.evidence and label.evidence.match for label in workspace.labels()}
-        assert matches == {Match.EXACT}
-    assert judge.json()["run"] is None, "once is enough"
-
-
-def test_answers_missing_in_the_workspace_are_not_asked_for_again(
-    judge: Cli, server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    judge("--quiet")
-    with closing(sqlite3.connect(find_workspace(None))) as raw, raw:
-        raw.execute("DELETE FROM asked WHERE id > 2")
-    monkeypatch.setattr(run_journal, "SEARCH_VERSION", "99")
-    monkeypatch.setattr(setup, "SEARCH_VERSION", "99")
-    document = judge.json()
-    assert (document["traces"]["known"], len(server.chats)) == (6, 6)
-    assert list(document["remarks"].values()) == [2]

@@ -117,31 +117,19 @@ labels."""
 
 DEFAULT: Final = tuple(rule for rule in RULES if rule.default)
 
-REMOVED: Final = frozenset(
-    {"after-done", "loop", "mismatch", "overlong", "reset", "similar-call", "unchecked"}
-)
-"""The names of earlier rules."""
-
-WHY_REMOVED: Final = "no finding on public runs could be shown to be right"
-
 
 def chosen_rules(names: str) -> tuple[Rule, ...]:
     """Return the rules for ``default``, ``all`` or ``NAME,NAME,…``, in the order of ``RULES``.
 
     Raises:
-        UnknownRule: No rule is named, or a named rule does not exist or was removed.
+        UnknownRule: No rule is named, or a named rule does not exist.
     """
     chosen_names = {name.strip() for name in names.split(",") if name.strip()}
     all_names = [rule.name for rule in RULES]
     unknown_names = chosen_names.difference(all_names, ("all", "default"))
-    removed_names = unknown_names & REMOVED
     if unknown_names or not chosen_names:
-        problem = "no rule named"
-        if removed_names:
-            verb = "was" if len(removed_names) == 1 else "were"
-            problem = f"{_quoted(removed_names)} {verb} removed: {WHY_REMOVED}"
-        elif unknown_names:
-            problem = f"no rule {_quoted(unknown_names)}"
+        names_text = ", ".join(map(repr, sorted(unknown_names)))
+        problem = f"no rule {names_text or 'named'}"
         raise UnknownRule(f"{problem}; there are default, all, and {', '.join(all_names)}")
     if "all" in chosen_names:
         return RULES
@@ -150,10 +138,6 @@ def chosen_rules(names: str) -> tuple[Rule, ...]:
         for rule in RULES
         if rule.name in chosen_names or ("default" in chosen_names and rule.default)
     )
-
-
-def _quoted(names: set[str]) -> str:
-    return ", ".join(map(repr, sorted(names)))
 
 
 class RulesJudge:

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from mast_tui.errors import MastError
-from mast_tui.judges.rules import GUARD_RULES, REMOVED, WHY_REMOVED, Rule
+from mast_tui.judges.rules import GUARD_RULES, Rule
 from mast_tui.judges.rules.phrases import Saying, any_of
 from mast_tui.judges.rules.steps import is_one_sentence
 from mast_tui.judges.rules.walk import walk
@@ -89,11 +89,6 @@ class Guard(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_
                 self.mode, forbidden, f"says what {self.name} forbids.", _CONFIDENCE, every=True
             )
             return Rule(self.name, self.mode, "phrases of an agent", find)
-        if self.condition in REMOVED:
-            raise InvalidGuards(
-                f"guard {self.name!r}: the rule {self.condition!r} was removed: {WHY_REMOVED}; "
-                "delete this guard, or make the file again with 'mast-tui guard build'"
-            )
         rule = _RULE_BY_CONDITION.get(self.condition)
         if rule is None:
             raise InvalidGuards(

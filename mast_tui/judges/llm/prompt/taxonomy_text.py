@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
@@ -170,15 +169,10 @@ def mode_text(mode: Mode, taxonomy: Taxonomy, guidelines: Guidelines = NO_GUIDEL
 
 def _checklist_of(mode: Mode, taxonomy: Taxonomy) -> Sequence[str]:
     """Return the checklist of a mode of MAST; empty for other modes and for changed definitions."""
-    mast = _packaged_mast()
+    mast = load_mast()
     if taxonomy.ref != mast.ref or mode not in mast.modes:
         return ()
     return CHECKLISTS.get(mode.slug, ())
-
-
-@lru_cache(maxsize=1)
-def _packaged_mast() -> Taxonomy:
-    return load_mast()
 
 
 def _bullet_lines(heading: str, points: Iterable[str]) -> list[str]:

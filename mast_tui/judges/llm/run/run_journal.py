@@ -19,9 +19,8 @@ from msgspec import structs
 
 from mast_tui.judges.llm.request import Finish, Form, Reply, is_context_size, was_truncated
 from mast_tui.judges.llm.run.judging import TraceResult
-from mast_tui.judges.llm.run.setup import SEARCH_VERSION_FIELD, Setup
+from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.judges.protocol import Judgement
-from mast_tui.judges.quote_anchoring import SEARCH_VERSION
 from mast_tui.labels import Label
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import (
@@ -139,8 +138,6 @@ class StartedTrace:
         judged: True if the trace need not be judged again.
         new: True if the trace is not registered in the workspace.
         grown: True if the trace was judged when it was shorter.
-        stale: True if an earlier version of the search located the judgement's quotes. The stored
-            answers can be searched again.
     """
 
     record: TraceRecord
@@ -148,7 +145,6 @@ class StartedTrace:
     judged: bool
     new: bool = False
     grown: bool = False
-    stale: bool = False
 
 
 class JudgedBefore:
@@ -156,34 +152,20 @@ class JudgedBefore:
 
     def __init__(self, setup: Setup, workspace: Workspace) -> None:
         self._workspace = workspace
-        runs = workspace.runs()
         # A trace with a problem is judged again, so its judgement does not count.
         failed_traces = {
             (run.id, trace.trace_id)
-            for run in runs
+            for run in workspace.runs()
             for trace in run.traces
             if trace.problem is not None
         }
-        judgements = [
-            judgement
+        self._judged_ids = {
+            judgement.trace_id
             for judgement in workspace.judgements(
                 annotator=setup.judge, taxonomy=setup.taxonomy.ref
             )
             if (judgement.run, judgement.trace_id) not in failed_traces
-        ]
-        self._judged_ids = {judgement.trace_id for judgement in judgements}
-        search_version_by_run = {
-            run.id: dict(run.settings.parameters).get(SEARCH_VERSION_FIELD)
-            for run in runs
-            if run.settings is not None
         }
-        self._run_by_stale_trace = {
-            judgement.trace_id: judgement.run
-            for judgement in judgements
-            if judgement.run is not None
-            and search_version_by_run.get(judgement.run, SEARCH_VERSION) != SEARCH_VERSION
-        }
-        """The runs with another version of the search for quotes, by trace id."""
 
     def find(self, record: TraceRecord) -> TraceRecord | None:
         """Return the workspace's record of a judged trace; None for other traces."""
@@ -196,11 +178,6 @@ class JudgedBefore:
         """Check whether a trace was judged with the same number of spans."""
         earlier_record = self.find(record)
         return earlier_record is not None and not earlier_record.has_grown(record)
-
-    def is_stale(self, trace_id: str) -> bool:
-        """Check whether another version searched the quotes and the answers are stored."""
-        run = self._run_by_stale_trace.get(trace_id)
-        return run is not None and bool(self._workspace.answers_about(run, trace_id))
 
     def add(self, trace_id: str) -> None:
         self._judged_ids.add(trace_id)
@@ -289,9 +266,9 @@ class RunRecord:
         grown = earlier_record.has_grown(record)
         # A run that judges all traces again skips the traces that it judged before a pause.
         may_count = not self._judges_again or earlier_record.trace_id in self._resumed_trace_ids
-        is_judged = may_count and not grown
-        stale = is_judged and self._judged_before.is_stale(earlier_record.trace_id)
-        return StartedTrace(record, earlier_record.trace_id, is_judged, grown=grown, stale=stale)
+        return StartedTrace(
+            record, earlier_record.trace_id, judged=may_count and not grown, grown=grown
+        )
 
     def register(self, started: StartedTrace) -> StartedTrace:
         """Register a new trace in the workspace, and return it with its id."""

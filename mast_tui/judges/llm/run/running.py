@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import hashlib
 import os
 import re
-import sys
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,17 +14,15 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, context
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Final, SupportsInt
+from typing import Final
 
 from mast_tui.judges.llm.client.budget import Budget
 from mast_tui.judges.llm.client.rate_limiter import FIRST, RAMP, RateLimiter
 from mast_tui.judges.llm.request import (
     AllowanceSpent,
-    Correction,
     Deferred,
     ModelClient,
     Reply,
-    Request,
     RunStops,
     TraceFails,
     Unanswered,
@@ -52,16 +50,13 @@ from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import Usage, Workspace, WorkspaceError
 
-if sys.platform != "win32":
-    import fcntl
-
 
 @contextmanager
 def run_lock(workspace: Path | None, judge: str) -> Iterator[None]:
     """Hold the lock of a judge on a workspace, so that only one run of the judge uses it.
 
     The lock is a file beside the workspace, and ends with the process. Nothing is locked if the
-    system has no file locks.
+    file system has no locks.
 
     Args:
         workspace: The file of the workspace; None for a workspace on a server.
@@ -86,8 +81,6 @@ def _lock_file(workspace: Path, judge: str) -> tuple[Path, int] | None:
     Raises:
         RunStops: Another process holds the lock.
     """
-    if sys.platform == "win32":
-        return None
     judge_hash = hashlib.sha256(judge.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     path = workspace.with_name(f"{workspace.name}-judge-{judge_hash}")
     while True:
@@ -127,9 +120,6 @@ request is then ready when an answer arrives."""
 
 ALLOWANCE_SPENT: Final = "allowance spent"
 """The ending of a run that used up its allowance."""
-
-CHECKED_AGAIN: Final = "saved answers were checked again by the current rules"
-"""The remark on known traces with quotes that were searched again."""
 
 MOST_IN_A_ROW: Final = 3
 """The number of consecutive traces that end a run by failing for one reason."""
@@ -232,7 +222,9 @@ async def run_model_judge(
         WorkspaceError: The workspace fails.
         RunStops: Another process runs this judge on the workspace.
     """
-    run = _Run(setup, workspace, watch or Watch(), again=again, answers_deferred=answers_deferred)
+    run = _Run(
+        setup, workspace, watch or Watch(), judges_again=again, answers_deferred=answers_deferred
+    )
     with run_lock(workspace.path, setup.judge):
         return await run.judge_all(traces, connect or connect_to_server)
 
@@ -288,25 +280,6 @@ class _LoadedTrace:
     problem: str | None
 
 
-class _DeferringClient(ModelClient):
-    """A client without answers, for traces with stored answers."""
-
-    async def ask(
-        self, request: Request, answer_tokens: SupportsInt, correction: Correction | None = None
-    ) -> Reply:
-        """Send nothing.
-
-        Args:
-            request: The request.
-            answer_tokens: The token limit of the answer.
-            correction: The previous unusable answer and its problem, if there is one.
-
-        Raises:
-            Deferred: In any case.
-        """
-        raise Deferred("nothing is asked")
-
-
 class _Feed:
     """The traces of a run, which one thread reads one by one."""
 
@@ -341,10 +314,7 @@ class _Feed:
         self._reading_thread.shutdown(wait=False, cancel_futures=True)
 
     def _read_next(self) -> _LoadedTrace | None:
-        """Read the next trace to its end, or return None.
-
-        The trace gets a judge if it must be judged or its quotes must be searched again.
-        """
+        """Read the next trace, and make a judge if it must be judged; return None at the end."""
         if self._was_ended:
             return None
         trace = (
@@ -360,7 +330,7 @@ class _Feed:
         started = self._begin(trace)
         trace_judge = None
         try:
-            if problem is None and (started.stale or not started.judged):
+            if problem is None and not started.judged:
                 trace_judge = self._make_judge(trace)
         except (TraceFails, OSError) as error:
             problem = _error_text(error)
@@ -380,7 +350,7 @@ class _Run:
         workspace: Workspace,
         watch: Watch,
         *,
-        again: bool,
+        judges_again: bool,
         answers_deferred: bool,
     ) -> None:
         taxonomy_modes = {mode.slug for mode in setup.taxonomy.modes}
@@ -389,7 +359,7 @@ class _Run:
         self._setup = setup
         self._workspace = workspace
         self._watch = watch
-        self._again = again
+        self._judges_again = judges_again
         self._writer = WriterThread()
         self._feed: _Feed | None = None
         self._summary = ModelRunSummary(setup.judge, setup.taxonomy.ref)
@@ -443,7 +413,7 @@ class _Run:
 
     def _open_record(self) -> RunRecord:
         self._workspace.add_taxonomy(self._setup.taxonomy)
-        return RunRecord(self._setup, self._workspace, again=self._again)
+        return RunRecord(self._setup, self._workspace, again=self._judges_again)
 
     async def _judge_feed(self, feed: _Feed, client: ModelClient) -> None:
         """Judge all traces of a feed in concurrent tasks; the first error cancels all tasks."""
@@ -485,10 +455,7 @@ class _Run:
             started = await self._writer.do(partial(self._run_record.register, started))
         # The summary replaces the 0 by the number of the trace.
         progress = partial(Progress, 0, started.trace_id, loaded.trace.path)
-        # Another version of the search located the quotes of a stale trace.
-        if started.stale and trace_judge is not None:
-            await self._check_again(trace_judge, started, loaded.trace)
-        if started.stale or (loaded.problem is None and trace_judge is None):
+        if loaded.problem is None and trace_judge is None:
             return progress(TraceStatus.KNOWN)
         try:
             if trace_judge is None:
@@ -514,24 +481,6 @@ class _Run:
             self._suspects[started.trace_id] = loaded.trace
         self._failures_in_a_row = 0
         return progress(TraceStatus.JUDGED, count)
-
-    async def _check_again(
-        self, trace_judge: TraceJudge, started: StartedTrace, trace: Trace
-    ) -> None:
-        """Replace a stored judgement by a new one from its stored answers.
-
-        No request is sent. If an answer is missing, the stored judgement stays.
-        """
-        answers = self._answer_store(started)
-        try:
-            result = await trace_judge.judge(
-                _DeferringClient(), answers, self._answer_limits, on_window=None
-            )
-        except (Deferred, TraceFails, OSError):
-            return
-        indices = finding_indices(trace, result.judgement.findings)
-        await self._writer.do(partial(self._run_record.store, started, result, indices))
-        self._summary.remarks[CHECKED_AGAIN] += 1
 
     def _count_failure(self, reason: str, cause: str) -> None:
         """Count consecutive failures for one cause; set ``_common_failure`` if there are too many.

@@ -35,9 +35,6 @@ from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import RunSettings, Workspace
 
-SEARCH_VERSION_FIELD: Final = "checking"
-"""The parameter of a run that names the version of the search for quotes."""
-
 
 @dataclass(frozen=True)
 class Setup:
@@ -138,7 +135,7 @@ class Setup:
             parameters=(
                 *self.parameters.values(),
                 ("redaction", self.redaction.identity),
-                (SEARCH_VERSION_FIELD, SEARCH_VERSION),
+                ("checking", SEARCH_VERSION),
                 *self.noted,
             ),
             examples=tuple(dict.fromkeys(example.trace_id for example in self.examples)),
