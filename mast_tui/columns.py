@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain, islice
 from math import inf
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
+from msgspec import Struct
 from rich.cells import cell_len, set_cell_size
 
 Row = TypeVar("Row")
@@ -41,8 +41,7 @@ def padded(text: str, cells: int) -> str:
     return set_cell_size(shortened(text, cells), cells)
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnWidth:
+class ColumnWidth(Struct, frozen=True):
     """The width of a column, and the steps by which it gets narrower on a short line.
 
     Each step has a rank. On a short line, the steps with the lowest ranks are taken first.
@@ -67,8 +66,7 @@ class ColumnWidth:
     filled: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TableColumn(Generic[Row]):
+class TableColumn(Struct, Generic[Row], frozen=True):
     """One column of a list of records.
 
     Args:
@@ -272,7 +270,7 @@ def _shrink(columns: Sequence[TableColumn[Row]], cells: dict[int, int], line: in
             cells[step.column_index] = min(present_cells, cut_cells)
 
 
-class _ShrinkStep(NamedTuple):
+class _ShrinkStep(Struct, frozen=True):
     """A step that cuts a column to ``least_cells``, or leaves it out if that is None."""
 
     rank: float

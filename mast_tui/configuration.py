@@ -14,9 +14,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Final, NamedTuple, get_type_hints
+from typing import Annotated, Any, Final, get_type_hints
 
 from msgspec import Meta, Struct, ValidationError, convert
+from msgspec.structs import replace
 
 from mast_tui.errors import MastError
 from mast_tui.toml_text import parse_toml
@@ -49,7 +50,7 @@ class ConfigurationError(MastError):
     """A configuration that cannot be used; the message names the line and the correction."""
 
 
-class Setting(NamedTuple):
+class Setting(Struct, frozen=True):
     """The description of one setting.
 
     Attributes:
@@ -114,7 +115,7 @@ class Prices(Struct, frozen=True):
         return Prices(self.input * factor, self.output * factor, cached)
 
 
-class JudgeConfiguration(NamedTuple):
+class JudgeConfiguration(Struct, frozen=True):
     """The ``[judge]`` table."""
 
     model: Annotated[
@@ -250,7 +251,7 @@ DottedKey = tuple[str, ...]
 """A key of the file as a path, such as ``("judge", "model")``; empty for the file itself."""
 
 
-class SettingProblem(NamedTuple):
+class SettingProblem(Struct, frozen=True):
     """An unusable value in the file; ``line`` counts from 1, or is None if unknown."""
 
     dotted_key: DottedKey
@@ -258,7 +259,7 @@ class SettingProblem(NamedTuple):
     line: int | None
 
 
-class Configuration(NamedTuple):
+class Configuration(Struct, frozen=True):
     """The values of ``config.toml``, with defaults for missing and wrong ones.
 
     Attributes:
@@ -321,10 +322,10 @@ class Configuration(NamedTuple):
         """
         added = [SettingProblem(key, text, self.line_of(key)) for key, text in texts_by_key]
         problems = sorted([*self.problems, *added], key=lambda problem: problem.line or 0)
-        return self._replace(problems=tuple(problems), **values)
+        return replace(self, problems=tuple(problems), **values)
 
 
-class SettingField(NamedTuple):
+class SettingField(Struct, frozen=True):
     """A setting with its key in the file, its type and its default."""
 
     dotted_key: DottedKey
@@ -346,17 +347,17 @@ class SettingField(NamedTuple):
 @cache
 def setting_fields() -> Sequence[SettingField]:
     """Return all settings except the keys of actions; top-level settings come first."""
-    tables: tuple[tuple[type[Any], DottedKey], ...] = (
-        (Configuration, ()),
-        (JudgeConfiguration, ("judge",)),
+    tables: tuple[tuple[Struct, DottedKey], ...] = (
+        (Configuration(Path()), ()),
+        (JudgeConfiguration(), ("judge",)),
     )
     fields = []
-    for table_type, table_key in tables:
-        for name, field_type in get_type_hints(table_type, include_extras=True).items():
+    for defaults, table_key in tables:
+        for name, field_type in get_type_hints(type(defaults), include_extras=True).items():
             for setting in getattr(field_type, "__metadata__", ()):
                 if isinstance(setting, Setting):
-                    default = table_type._field_defaults[name]
                     dotted_key = setting.dotted_key or (*table_key, name)
+                    default = getattr(defaults, name)
                     fields.append(SettingField(dotted_key, field_type, setting, default))
     return sorted(fields, key=lambda field: len(field.dotted_key) > 1)
 
@@ -446,8 +447,8 @@ def read_configuration(path: Path | None = None) -> Configuration:
     except tomllib.TOMLDecodeError as error:
         line_match = re.search(r"at line (\d+)", str(error))
         lines: dict[DottedKey, int] = {(): int(line_match[1])} if line_match else {}
-        return empty._replace(lines=lines).with_problems([((), f"{error}; the file is not used")])
-    return _configuration_from(empty._replace(lines=_lines_by_key(text)), data)
+        return replace(empty, lines=lines).with_problems([((), f"{error}; the file is not used")])
+    return _configuration_from(replace(empty, lines=_lines_by_key(text)), data)
 
 
 def with_theme(text: str, theme: str) -> str:
@@ -570,7 +571,7 @@ def _configuration_from(empty: Configuration, data: Mapping[str, object]) -> Con
     setting_names = {field.dotted_key[0] for field in setting_fields()}
     for name in data.keys() - setting_names:
         problems.append(((name,), f"there is no setting {name}{name_hint(name, setting_names)}"))
-    judge_names = set(JudgeConfiguration._fields)
+    judge_names = set(JudgeConfiguration.__struct_fields__)
     for name in tables["judge"].keys() - judge_names:
         hint = "; put a key into an environment variable, never here" if "key" in name else ""
         text = f"[judge] has no setting {name}{hint or name_hint(name, judge_names)}"
@@ -605,7 +606,7 @@ def _action_keys(table: Mapping[str, object]) -> Iterable[tuple[DottedKey, objec
 
 
 _NAME: Final = r"""(?:[\w-]+|"(?:[^"\\]|\\.)*"|'[^']*')"""
-_LINE: Final = re.compile(rf"\s*(\[*)\s*({_NAME}(?:\s*\.\s*{_NAME})*)\s*[\]=]")
+_LINE: Final = rf"\s*(\[*)\s*({_NAME}(?:\s*\.\s*{_NAME})*)\s*[\]=]"
 
 
 def _lines_by_key(text: str) -> dict[DottedKey, int]:
@@ -613,7 +614,7 @@ def _lines_by_key(text: str) -> dict[DottedKey, int]:
     lines: dict[DottedKey, int] = {}
     table: DottedKey = ()
     for number, line in enumerate(text.splitlines(), 1):
-        match = _LINE.match(line)
+        match = re.match(_LINE, line)
         if match is None:
             continue
         brackets, name_text = match.groups()

@@ -8,10 +8,9 @@ from typing import Any, Final
 MOST_LEVELS: Final = 50
 """The most levels of nested tables and lists, because the parser and its callers recurse."""
 
-_LONG_KEY: Final = re.compile(
-    r"^[ \t]*\[{0,2}[ \t]*"
-    rf"(?:(?:[\w\"'-]+\.){{{MOST_LEVELS}}}|(?:[\w\"'-]+[ \t]*\.[ \t]*){{500}})",
-    re.MULTILINE,
+_LONG_KEY: Final = (
+    r"(?m)^[ \t]*\[{0,2}[ \t]*"
+    rf"(?:(?:[\w\"'-]+\.){{{MOST_LEVELS}}}|(?:[\w\"'-]+[ \t]*\.[ \t]*){{500}})"
 )
 """A key of very many parts. With blanks between the parts, many more are needed, as in prose."""
 
@@ -28,7 +27,7 @@ def parse_toml(text: str) -> dict[str, Any]:
     import tomllib  # start-up: a user without settings does not need it
 
     too_deep = f"tables or lists are nested more than {MOST_LEVELS} deep"
-    if _LONG_KEY.search(text):  # the parser takes seconds for a key of 20,000 parts
+    if re.search(_LONG_KEY, text):  # the parser takes seconds for a key of 20,000 parts
         raise tomllib.TOMLDecodeError(too_deep)
     try:
         document = tomllib.loads(text)

@@ -17,11 +17,12 @@ from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from contextvars import Context, ContextVar, copy_context
-from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import partial, wraps
 from time import monotonic, sleep
 from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
+
+from msgspec import Struct, field
 
 from mast_tui.counts import counted
 from mast_tui.errors import WorkspaceGone
@@ -40,8 +41,7 @@ FRAME: Final = 0.02
 """Seconds for which drawing and the event loop wait for work: about one frame."""
 
 
-@dataclass(slots=True)
-class WriteStatus:
+class WriteStatus(Struct):
     """The deadline of a running piece of work, and the things that it waits for."""
 
     deadline: float = field(default_factory=lambda: monotonic() + PATIENCE)
@@ -91,8 +91,7 @@ class HeldKeys(IntEnum):
     """All keys, since the work may change the cursor, the screen or the effect of a key."""
 
 
-@dataclass(frozen=True, slots=True)
-class _WorkPiece:
+class _WorkPiece(Struct, frozen=True):
     """A piece of work, the keys that wait for it, and the context of its caller."""
 
     work: Callable[[], Coroutine[Any, Any, object]]

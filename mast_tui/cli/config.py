@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+from msgspec.structs import asdict
 
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
@@ -73,7 +74,7 @@ def _setting_value(configuration: Configuration, path: DottedKey) -> Any:
 def _configuration_json(
     configuration: Configuration, keys: Sequence[KeySetting]
 ) -> dict[str, object]:
-    judge = configuration.judge._asdict()
+    judge = asdict(configuration.judge)
     redact = configuration.judge.redact
     prices = {
         model: {"input": price.input, "output": price.output}

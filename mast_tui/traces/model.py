@@ -13,6 +13,8 @@ from enum import Enum, StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+from msgspec import Struct
+
 from mast_tui.traces.io.remote import trace_path
 
 if TYPE_CHECKING:
@@ -294,8 +296,7 @@ Shape = tuple[SpanKind, Role, str, str | None]
 """The kind, role, agent and tool name of a span; the spans of a trace share few combinations."""
 
 
-@dataclass(frozen=True, slots=True)
-class SpanColumns:
+class SpanColumns(Struct, frozen=True):
     """The fields of a range of spans without their texts, as columns of equal length.
 
     Attributes:

@@ -18,7 +18,7 @@ _TAIL: Final = 6_000
 _LAST_LINE: Final = 400
 _MOST_JSON: Final = 64 << 10
 
-_COLOUR: Final = re.compile(r"\x1b\[[0-9;]{0,20}m")
+_COLOUR: Final = r"\x1b\[[0-9;]{0,20}m"
 
 _EXIT_CODE: Final = re.compile(
     r"""\s*(?:
@@ -32,9 +32,7 @@ _EXIT_CODE: Final = re.compile(
 )
 """An exit code at the beginning of a result."""
 
-_CODE_OUTPUT: Final = re.compile(
-    r"\s*(?:exitcode: -?\d{1,9} \(|<returncode>-?\d{1,9}</returncode>)"
-)
+_CODE_OUTPUT: Final = r"\s*(?:exitcode: -?\d{1,9} \(|<returncode>-?\d{1,9}</returncode>)"
 _TERMINALS: Final = frozenset({"computerterminal", "terminal", "codeexecutor"})
 """The names of agents in a conversation that report the output of code."""
 
@@ -46,12 +44,9 @@ _EXIT_CODE_AFTER: Final = re.compile(
 )
 """An exit code on the last line."""
 
-_TESTS_FAILED: Final = re.compile(
-    r"""(?<![\d.])[1-9]\d{0,6}[ ](?:failed|errors?)\b[^=]{0,120}
+_TESTS_FAILED: Final = r"""(?x)(?<![\d.])[1-9]\d{0,6}[ ](?:failed|errors?)\b[^=]{0,120}
         [ ]in[ ][\d.:]{1,12}s?(?:[ ]\([\d:]{1,12}\))?[ ]?=*\Z
-      | \AFAILED[ ]\([^()]{0,80}(?:failures|errors)=[1-9]\d{0,6}[^()]{0,80}\)\Z""",
-    re.VERBOSE,
-)
+      | \AFAILED[ ]\([^()]{0,80}(?:failures|errors)=[1-9]\d{0,6}[^()]{0,80}\)\Z"""
 """The last line of a report of pytest or unittest with failures."""
 
 _REFUSED: Final = re.compile(
@@ -75,11 +70,8 @@ _ERROR: Final = re.compile(
 )
 """``Error: …`` at the beginning of a result, unless a mere number or ``none`` follows."""
 
-_EXCEPTION: Final = re.compile(
-    r"""\s*(?:[A-Za-z_]\w{0,60}\.){0,6}[A-Z]\w{0,60}(?:Error|Exception)
-      (?:\([^()\n]{0,80}\))?:[ ]""",
-    re.VERBOSE,
-)
+_EXCEPTION: Final = r"""(?x)\s*(?:[A-Za-z_]\w{0,60}\.){0,6}[A-Z]\w{0,60}(?:Error|Exception)
+      (?:\([^()\n]{0,80}\))?:[ ]"""
 """The name of an exception at the beginning of a result."""
 
 _BARE_ERROR: Final = re.compile(r"\s*\[?error\]?:[ \t]*\n\s*\S", re.IGNORECASE)
@@ -95,7 +87,7 @@ _COMPLAINT: Final = re.compile(
 """A result that is only a program's complaint, such as ``cat: x: No such file or directory``."""
 
 _TRACEBACK: Final = "Traceback (most recent call last)"
-_EXCEPTION_NAME: Final = re.compile(r"[A-Za-z_][\w.]{0,120}(?::|\Z)")
+_EXCEPTION_NAME: Final = r"[A-Za-z_][\w.]{0,120}(?::|\Z)"
 _MOST_EXCEPTION_LINES: Final = 12
 """The most lines of an exception's message."""
 
@@ -158,8 +150,8 @@ def status_of_result(text: str) -> SpanStatus:
             return _status_of_exit_code(code_match)
     last_line = text[-_LAST_LINE:].rstrip().rpartition("\n")[2].strip()
     if "\x1b" in head or "\x1b" in last_line:
-        head = _COLOUR.sub("", head)
-        last_line = _COLOUR.sub("", last_line)
+        head = re.sub(_COLOUR, "", head)
+        last_line = re.sub(_COLOUR, "", last_line)
     code_match = _EXIT_CODE_AFTER.match(last_line)
     if code_match is not None:
         return _status_of_exit_code(code_match)
@@ -181,7 +173,7 @@ def _begins_with_error(head: str, *, is_all: bool) -> bool:
     return (
         _REFUSED.match(head) is not None
         or _ERROR.match(head) is not None
-        or (may_name_exception and _EXCEPTION.match(head) is not None)
+        or (may_name_exception and re.match(_EXCEPTION, head) is not None)
         or _BARE_ERROR.match(head) is not None
         or (is_all and _COMPLAINT.match(head) is not None)
     )
@@ -189,7 +181,7 @@ def _begins_with_error(head: str, *, is_all: bool) -> bool:
 
 def _reports_failed_tests(last_line: str) -> bool:
     may_report = " in " in last_line or "FAILED" in last_line
-    return may_report and _TESTS_FAILED.search(last_line) is not None
+    return may_report and re.search(_TESTS_FAILED, last_line) is not None
 
 
 def _status_of_exit_code(match: re.Match[str]) -> SpanStatus:
@@ -206,7 +198,7 @@ def status_of_message(agent: str, text: str) -> SpanStatus:
         agent: The speaker.
         text: The whole text.
     """
-    if _CODE_OUTPUT.match(text) or agent.lower().replace("_", "") in _TERMINALS:
+    if re.match(_CODE_OUTPUT, text) or agent.lower().replace("_", "") in _TERMINALS:
         return status_of_result(text)
     return SpanStatus.UNKNOWN
 
@@ -224,7 +216,7 @@ def _has_traceback(head: str, text: str) -> bool:
         return False
 
     # A traceback at the end has nothing after the message of its exception.
-    tail = _COLOUR.sub("", text[-_TAIL:])
+    tail = re.sub(_COLOUR, "", text[-_TAIL:])
     heading_start = tail.rfind(_TRACEBACK)
     if heading_start < 0:
         return False
@@ -234,7 +226,7 @@ def _has_traceback(head: str, text: str) -> bool:
     for number, line in enumerate(lines[1:], 1):
         # The frames are indented more than the heading, the line of the exception is not.
         if line.strip() and len(line) - len(line.lstrip()) <= indent:
-            names_exception = _EXCEPTION_NAME.match(line.strip()) is not None
+            names_exception = re.match(_EXCEPTION_NAME, line.strip()) is not None
             lines_to_end = len(lines) - number
             return names_exception and lines_to_end <= _MOST_EXCEPTION_LINES
     return False

@@ -25,6 +25,7 @@ from typing import (
     cast,
 )
 
+from msgspec.structs import asdict
 from textual import work
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
@@ -124,7 +125,7 @@ def make_screen(destination: Destination | str, *arguments: Any) -> Screen[Any]:
     """
     if isinstance(destination, str):
         return screen_of(destination)(*arguments)
-    return screen_of(type(destination))(**destination._asdict())
+    return screen_of(type(destination))(**asdict(destination))
 
 
 def shows_trace(screen: Screen[Any]) -> TypeGuard[AnnotateScreen]:

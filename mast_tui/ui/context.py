@@ -7,8 +7,9 @@ may name the app.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeVar, cast, runtime_checkable
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from textual.dom import DOMNode
@@ -24,7 +25,7 @@ Result = TypeVar("Result")
 Answer = TypeVar("Answer")
 
 
-class TraceLocation(NamedTuple):
+class TraceLocation(Struct, frozen=True):
     """A location in a trace: a suggestion, or a span.
 
     Attributes:
@@ -44,22 +45,21 @@ class TraceLocation(NamedTuple):
     find: str | None = None
 
 
-# Destinations. The constructor of the screen has the same arguments. They are NamedTuples, because
-# dataclasses would take 2 % of the time until the first spans are shown.
+# Destinations. The constructor of the screen has the same arguments.
 
 
-class ShowLibrary(NamedTuple):
+class ShowLibrary(Struct, frozen=True):
     """The library of traces, without the screens above it."""
 
 
-class ShowTrace(NamedTuple):
+class ShowTrace(Struct, frozen=True):
     """A trace on the present annotate screen or on a new one."""
 
     trace: Trace
     location: TraceLocation | None = None
 
 
-class ShowSideBySide(NamedTuple):
+class ShowSideBySide(Struct, frozen=True):
     """Two runs side by side, with their names."""
 
     a: Trace
@@ -67,7 +67,7 @@ class ShowSideBySide(NamedTuple):
     names: tuple[str, str]
 
 
-class ShowDisagreements(NamedTuple):
+class ShowDisagreements(Struct, frozen=True):
     """The disagreements on one mode, above the present screen.
 
     Attributes:
@@ -81,7 +81,7 @@ class ShowDisagreements(NamedTuple):
     lists_agreed: bool = False
 
 
-class ShowGuidelines(NamedTuple):
+class ShowGuidelines(Struct, frozen=True):
     """The guidelines for a mode, above the present screen.
 
     Attributes:
@@ -97,7 +97,7 @@ class ShowGuidelines(NamedTuple):
     go_to_case: Callable[[GuidelineCase], bool] | None = None
 
 
-class ReportToWrite(NamedTuple):
+class ReportToWrite(Struct, frozen=True):
     """A report on screen that can be exported to a file.
 
     Attributes:
@@ -110,7 +110,7 @@ class ReportToWrite(NamedTuple):
     make: Callable[[OpenWorkspace, Callable[[], bool]], Report]
 
 
-class RunsToWrite(NamedTuple):
+class RunsToWrite(Struct, frozen=True):
     """The runs on a screen that can be exported with their labels as pages.
 
     Attributes:
@@ -130,8 +130,7 @@ def context_of(node: DOMNode) -> MastApp:
     return cast("MastApp", node.app)
 
 
-@dataclass
-class JudgeProgress:
+class JudgeProgress(Struct):
     """A report on a judge at work.
 
     Attributes:

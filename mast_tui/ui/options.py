@@ -5,7 +5,6 @@ This module does not import Textual, which would delay the start.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -42,6 +41,8 @@ class AppOptions(NamedTuple):
 
     def command_of_another(self) -> str:
         """Return the command with which another person labels the same traces on this machine."""
+        import shlex  # the first spans do not need it
+
         arguments = ["mast-tui"]
         if not self.samples:
             arguments.append(shlex.quote(str(self.paths[0])) if len(self.paths) == 1 else "PATH …")

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from rich import cells
 from rich.style import Style
+from rich.text import Text
 from textual import events
 from textual.app import App
 from textual.content import Content
@@ -34,13 +35,14 @@ from textual.reactive import Reactive
 from textual.screen import Screen
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
-from textual.widget import Widget
+from textual.widget import Widget, _BorderTitle
 from textual.worker import Worker, WorkerFailed, get_current_worker
 
 from mast_tui.ui.crashes import log_error
 
 if TYPE_CHECKING:
     from rich.cells import CellTable
+    from textual.content import ContentType
 
 
 def count_spacing_marks() -> None:
@@ -73,7 +75,7 @@ def _with_spacing_marks(first: int, last: int, width: int) -> Iterator[tuple[int
     """Yield a range of code points with its width, with spacing marks split off if the width is
     0.
     """
-    if width:
+    if width or "Mc" not in map(unicodedata.category, map(chr, range(first, last + 1))):
         yield first, last, width
         return
     for mark_width, group in groupby(range(first, last + 1), key=_spacing_cells):
@@ -300,6 +302,30 @@ class SizedScrollView(ScrollView):
         return super()._size_updated(size, virtual_size, container_size, layout)
 
 
+TITLE_FRAME: Final = 5
+"""The cells of a border beside its title."""
+
+
+class EdgeTitle(_BorderTitle):
+    """A title in a border. A change draws only the cells of the old and the new title.
+
+    Textual would draw the whole widget, even if the title stays the same.
+    """
+
+    def __set__(self, widget: Widget, title: Text | ContentType | None) -> None:
+        previous_title = getattr(widget, self._internal_name)
+        new_title = None if title is None else Content.from_text(title)
+        setattr(widget, self._internal_name, new_title)
+        if new_title != previous_title:
+            is_lower = self._internal_name == "_border_subtitle"
+            y = widget.outer_size.height - 1 if is_lower else 0
+            width = widget.outer_size.width
+            if not is_lower or widget.styles.border_subtitle_align == "left":
+                cells = max(t.cell_length for t in (previous_title, new_title) if t is not None)
+                width = min(width, cells + TITLE_FRAME)
+            widget.refresh(Region(-widget.gutter.left, y - widget.gutter.top, width, 1))
+
+
 class RenderCache(Widget):
     """A widget that caches its styles until they change, and its lines until they are drawn again.
 
@@ -317,6 +343,9 @@ class RenderCache(Widget):
 
     auto_links: Reactive[bool] = Reactive(False)
     """False, because links look the same under the mouse."""
+
+    border_title = EdgeTitle()
+    border_subtitle = EdgeTitle()
 
     _own_style: Style | None = None
     """The cached style of the widget itself."""
@@ -418,26 +447,6 @@ class RenderCache(Widget):
         if not regions:
             self._drawn_lines = None
         super()._set_dirty(*regions)
-
-
-def show_titles_undrawn(widget: Widget, title: Content | None, subtitle: Content | None) -> None:
-    """Set the titles of a widget's border without drawing the widget.
-
-    Args:
-        widget: The widget.
-        title: The title above.
-        subtitle: The title below.
-    """
-    widget._border_title = title
-    widget._border_subtitle = subtitle
-
-
-def titles_of(widget: Widget) -> tuple[Content | None, Content | None]:
-    """Return the titles of a widget's border as drawn.
-
-    The public getters return markup.
-    """
-    return widget._border_title, widget._border_subtitle
 
 
 def set_virtual_size_undrawn(widget: Widget, size: Size) -> None:

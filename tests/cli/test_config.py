@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from mast_tui.configuration import configuration_path, read_configuration, setting_fields
 from mast_tui.ui.actions.registry import ACTIONS
@@ -55,7 +56,7 @@ def test_the_printed_configuration_has_the_same_settings(cli: Cli, text: str) ->
     configure(done.out)
     after = read_configuration()
     assert after.problems == before.problems == ()
-    assert after._replace(lines={}) == before._replace(lines={})
+    assert replace(after, lines={}) == replace(before, lines={})
 
 
 def test_commented_settings_are_valid(cli: Cli) -> None:

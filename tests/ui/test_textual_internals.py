@@ -10,6 +10,7 @@ import pytest
 import textual
 from rich import cells
 from rich.segment import Segment
+from rich.text import Text
 from textual._cells import cell_len
 from textual.app import ComposeResult
 from textual.content import Content
@@ -21,13 +22,12 @@ from textual.widgets import Static
 
 from mast_tui.ui import textual_internals
 from mast_tui.ui.textual_internals import (
+    TITLE_FRAME,
     RenderCache,
     TextualApp,
     count_spacing_marks,
     set_virtual_size_undrawn,
-    show_titles_undrawn,
     terminal_released,
-    titles_of,
 )
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from tests.ui.settle import settle
@@ -61,18 +61,20 @@ async def test_styles_of_a_screen_are_loaded_before_it_is_shown(tmp_path: Path) 
         assert app.screen.query_one(Static).size.width == 7
 
 
-async def test_titles_and_sizes_are_set_without_drawing() -> None:
+async def test_titles_draw_their_cells_and_sizes_draw_nothing() -> None:
     app = PlainApp()
-    async with app.run_test():
-        widget = app.query_one(Static)
+    async with app.run_test() as pilot:
+        widget = Parts()
+        await app.mount(widget)
+        await settle(pilot)
         drawn: list[tuple[Region, ...]] = []
         widget._set_dirty = lambda *regions: drawn.append(regions)  # type: ignore[method-assign]
-        show_titles_undrawn(widget, Content("above"), Content("below"))
-        assert titles_of(widget) == (Content("above"), Content("below"))
-        assert (widget.border_title, widget.border_subtitle) == ("above", "below")
-        assert drawn == []
+        for _ in range(2):
+            widget.border_title = Text("above")
+        assert widget.border_title == "above"
         set_virtual_size_undrawn(widget, Size(3, 400))
         assert widget.virtual_size == Size(3, 400)
+        assert drawn == [(Region(0, 0, len("above") + TITLE_FRAME, 1),)]
         assert not terminal_released(app)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
+from msgspec import structs
 
 from mast_tui.adjudication import (
     SpanOrders,
@@ -113,8 +114,9 @@ def _configuration_with_options(request: ModelRequest) -> JudgeConfiguration:
     options: dict[str, Any] = {name: getattr(request, name) or None for name in _OVERRIDES}
     options["temperature"] = request.temperature  # None means not given, since 0 is a temperature
     options["hints"] = False if request.no_hints else None
-    return read_judge_configuration()._replace(
-        **{name: value for name, value in options.items() if value is not None}
+    return structs.replace(
+        read_judge_configuration(),
+        **{name: value for name, value in options.items() if value is not None},
     )
 
 

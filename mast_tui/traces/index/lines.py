@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import gt
 from threading import Lock
-from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
-from mast_tui.traces.byte_prefilter import Prefilter
 from mast_tui.traces.index.blocks import Block
 from mast_tui.traces.index.line_index import LineIndex
 from mast_tui.traces.index.span_table import SpanTable, TableState
@@ -30,6 +29,9 @@ from mast_tui.traces.model import (
     TraceMeta,
 )
 from mast_tui.traces.preview import call_preview, preview
+
+if TYPE_CHECKING:
+    from mast_tui.traces.byte_prefilter import Prefilter
 
 _TABLE: Final = "table"
 _OWN_MODULES: Final = "mast_tui.traces."

@@ -7,10 +7,9 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice, pairwise
 from math import nan
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from zlib import crc32
 
-from mast_tui.traces.byte_prefilter import Prefilter
 from mast_tui.traces.index.blocks import Block, Column, extended_column
 from mast_tui.traces.index.lazy_span import lazy_span
 from mast_tui.traces.index.span_columns import ShapeNumbers
@@ -25,6 +24,9 @@ from mast_tui.traces.model import (
     SpanStatus,
     Tokens,
 )
+
+if TYPE_CHECKING:
+    from mast_tui.traces.byte_prefilter import Prefilter
 
 _NUMBER_BITS: Final = 32
 _NUMBER_MASK: Final = (1 << _NUMBER_BITS) - 1

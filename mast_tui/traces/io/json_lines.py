@@ -19,10 +19,10 @@ _ENOUGH_RECORDS: Final = 3
 _MOST_SPACE_CHARS: Final = 16
 _CONTINUATIONS: Final = ("{", "[", ",", ":")
 
-_EVENT_FIELD: Final = re.compile(r"^(?:data: ?|(?:event|id|retry):.*|:.*)", re.MULTILINE)
-_STRING_WITH_DOCUMENT: Final = re.compile(rb'\s*"(?:\s|\\[nrt])*[{\[]')
+_EVENT_FIELD: Final = r"(?m)^(?:data: ?|(?:event|id|retry):.*|:.*)"
+_STRING_WITH_DOCUMENT: Final = rb'\s*"(?:\s|\\[nrt])*[{\[]'
 _HEAD_BYTES: Final = 1024
-_BEGINNING: Final = re.compile(r"[\s\0\x1e\ufeff]*(?:[{\[]|(?:data|event|id|retry)?:)")
+_BEGINNING: Final = r"[\s\0\x1e\ufeff]*(?:[{\[]|(?:data|event|id|retry)?:)"
 _RECORD: Final = re.compile(r"[{\[]")
 _OBJECT: Final = re.compile(r'\{(?=\s*")')
 _MOST_TRIES: Final = 100
@@ -155,11 +155,11 @@ def _text_of_records(data: bytes) -> str:
     It is empty if the file does not begin like JSON or server-sent events.
     """
     text = as_utf8(data).decode("utf-8", "replace")
-    if _BEGINNING.match(text) is None:
+    if re.match(_BEGINNING, text) is None:
         return ""
     text = text.replace("\0", "").replace("\x1e", "\n").removeprefix("\ufeff")
     is_event_stream = text.lstrip()[:1] not in ("{", "[")
-    return _EVENT_FIELD.sub("", text) if is_event_stream else text
+    return re.sub(_EVENT_FIELD, "", text) if is_event_stream else text
 
 
 def document_in_string(data: bytes) -> bytes | None:
@@ -167,7 +167,7 @@ def document_in_string(data: bytes) -> bytes | None:
 
     Programs write such a file if they convert to JSON twice.
     """
-    if _STRING_WITH_DOCUMENT.match(as_utf8(data[:_HEAD_BYTES])) is None:
+    if re.match(_STRING_WITH_DOCUMENT, as_utf8(data[:_HEAD_BYTES])) is None:
         return None
     try:
         value = load_json(as_utf8(data).decode("utf-8", "replace"))

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from mast_tui.traces.io.json_lines import TEXT_AFTER_DOCUMENT, first_lines, is_json_lines
 from mast_tui.traces.io.json_values import replace_surrogates, without_surrogates
@@ -76,8 +77,7 @@ INVALID_ESCAPE: Final = "an invalid escape inside a text; it is shown as it is"
 """The problem of a backslash before a character that needs none, from tools that redact."""
 
 
-@dataclass(frozen=True, slots=True)
-class Repaired:
+class Repaired(Struct, frozen=True):
     """The readable parts of a broken document, and the problems in it."""
 
     value: dict[str, object] | list[object]

@@ -216,9 +216,7 @@ MOST_CHARS: Final = 32 << 20
 DEEPEST: Final = 100
 """The deepest nesting of a record."""
 
-_DICT_BEGINNING: Final = re.compile(
-    r"""\s*[\[(]?\s*\{\s*(?:'|"[^"\n]{0,200}"\s*:\s*(?:'|True|False|None))"""
-)
+_DICT_BEGINNING: Final = r"""\s*[\[(]?\s*\{\s*(?:'|"[^"\n]{0,200}"\s*:\s*(?:'|True|False|None))"""
 
 
 def python_literal(text: str) -> object | None:
@@ -233,7 +231,7 @@ def python_literal(text: str) -> object | None:
         The dictionary, or a list of dictionaries, with texts for keys, and lists for tuples and
         sets. None if the text is anything else, too long or nested too deeply.
     """
-    if _DICT_BEGINNING.match(text) is None:
+    if re.match(_DICT_BEGINNING, text) is None:
         return None
     try:
         return _json_value(read_literal(text, MOST_CHARS), 0)

@@ -37,8 +37,8 @@ MOST_BYTES: Final = 2 << 30
 _SWEEP_BYTES: Final = 256 << 20
 """The bytes that a process fetches before it removes old copies again."""
 
-_SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
-_CACHE_PREFIXES: Final = re.compile(r"(?:(?:simplecache|filecache|blockcache)::)+", re.IGNORECASE)
+_SCHEME: Final = r"(?i)[a-z][a-z0-9+.-]*://"
+_CACHE_PREFIXES: Final = r"(?i)(?:(?:simplecache|filecache|blockcache)::)+"
 """The caches of fsspec that may begin a URL; they are dropped, because this module keeps copies."""
 
 _FACTS_SECONDS: Final = 5.0
@@ -74,7 +74,7 @@ repeat failed requests themselves."""
 
 def is_url(text: str) -> bool:
     """Return whether a path is a URL, which fsspec opens."""
-    return _SCHEME.match(_CACHE_PREFIXES.sub("", text)) is not None
+    return "://" in text and re.match(_SCHEME, re.sub(_CACHE_PREFIXES, "", text)) is not None
 
 
 def trace_path(text: str) -> Path:
@@ -87,7 +87,7 @@ def trace_path(text: str) -> Path:
     """
     if not is_url(text):
         return Path(text)
-    text = ADDRESSES.remember(_CACHE_PREFIXES.sub("", text))
+    text = ADDRESSES.remember(re.sub(_CACHE_PREFIXES, "", text))
     # In a chain such as zip://a.json::file.zip the last part is the outermost container.
     member, chained, containers = text.partition("::")
     inner_containers, separator, outermost = containers.rpartition("::")

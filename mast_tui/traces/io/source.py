@@ -38,8 +38,8 @@ _LEAST_BYTES_PER_NULL: Final = 8
 """The least bytes of JSON for each NUL byte; with fewer bytes it is binary."""
 
 _JSON_BEGINNING: Final = re.compile(rb'\s*(?:\{\s*"|\[\s*[\[{"])')
-_LIST_OF_OBJECTS: Final = re.compile(rb"\s*\[\s*\{")
-_LOG_BEGINNING: Final = re.compile(rb"\s*\[(?:\d+[-:/]\d[^\]\n]*|[A-Z]+)\]")
+_LIST_OF_OBJECTS: Final = rb"\s*\[\s*\{"
+_LOG_BEGINNING: Final = rb"\s*\[(?:\d+[-:/]\d[^\]\n]*|[A-Z]+)\]"
 
 
 class Source:
@@ -222,7 +222,7 @@ class Source:
 
     @cached_property
     def _is_list_of_objects(self) -> bool:
-        return _LIST_OF_OBJECTS.match(as_utf8(self.head)) is not None
+        return re.match(_LIST_OF_OBJECTS, as_utf8(self.head)) is not None
 
     def _beginning(self, length: int) -> bytes:
         """Return the first ``length`` bytes of the unpacked content."""
@@ -281,7 +281,7 @@ class RecordsSource(Source):
 
 def is_no_json(head: bytes) -> bool:
     """Return whether content begins like a log, with a time or a level in brackets."""
-    return _LOG_BEGINNING.match(head) is not None
+    return re.match(_LOG_BEGINNING, head) is not None
 
 
 def content_hash(data: bytes) -> str:

@@ -16,7 +16,7 @@ ENVIRONMENT: Final = "MAST_TUI_ADDRESSES"
 """The environment variable with whole URLs, one a line, for a process that this process starts.
 Other users of the machine can list the arguments of a command, but not its environment."""
 
-_URL: Final = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<rest>.*)", re.DOTALL)
+_URL: Final = r"(?s)(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<rest>.*)"
 _WEB_SCHEMES: Final = frozenset({"http", "https"})
 _LOCAL_SCHEMES: Final = frozenset({"file", "local", "memory"})
 """The schemes of this machine, in which ``?`` and ``@`` are ordinary characters of names."""
@@ -29,26 +29,23 @@ _NAMES_BEFORE_AT: Final = frozenset(
 _NO_USER: Final = frozenset({"s3", "s3a", "gs", "gcs", "oss", "oci"})
 """The schemes with no user in their URLs, because their libraries take keys from elsewhere."""
 
-_USER_PART: Final = re.compile(r"(?P<user>[^/]*|[^/@]*:(?!\d*(?:/|\Z))[^@]*)@", re.DOTALL)
+_USER_PART: Final = r"(?s)(?P<user>[^/]*|[^/@]*:(?!\d*(?:/|\Z))[^@]*)@"
 """A user, or user and password; keys of S3 may have a ``/``."""
 
-_PASSWORD_START: Final = re.compile(r"(?P<host>[^/:]*):(?!\d*(?:/|\Z))[^/]*")
+_PASSWORD_START: Final = r"(?P<host>[^/:]*):(?!\d*(?:/|\Z))[^/]*"
 """A host with the beginning of a password up to an unquoted ``?`` or ``#``, but not with a port."""
 
-_QUERY: Final = re.compile(r"\?[^/?]*=.*", re.DOTALL)
-_WEB_QUERY: Final = re.compile(r"[?#].*", re.DOTALL)
+_QUERY: Final = r"(?s)\?[^/?]*=.*"
+_WEB_QUERY: Final = r"(?s)[?#].*"
 
-_URL_IN_TEXT: Final = re.compile(
-    r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(?P<slashes>//?)(?P<rest>[^\s'\"<>]+)"
-)
-_SECRET_IN_TEXT: Final = re.compile(r"\?[^/?]*=[^\s,;:)\]]*|#[^\s/]*=[^\s,;:)\]]*")
-_DATABASE: Final = re.compile(r"postgres(ql)?\Z", re.IGNORECASE)
-_DATABASE_PASSWORD: Final = re.compile(r"(?<=[?&])(\w*password)=[^&\s:,;]*", re.IGNORECASE)
+_URL_IN_TEXT: Final = r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(?P<slashes>//?)(?P<rest>[^\s'\"<>]+)"
+_SECRET_IN_TEXT: Final = r"\?[^/?]*=[^\s,;:)\]]*|#[^\s/]*=[^\s,;:)\]]*"
+_DATABASE: Final = r"(?i)postgres(ql)?\Z"
+_DATABASE_PASSWORD: Final = r"(?i)(?<=[?&])(\w*password)=[^&\s:,;]*"
 
-_SIGNATURE_PARAMETER: Final = re.compile(
-    r"(x-amz-|x-goog-).*|awsaccesskeyid|googleaccessid|signature|expires|policy|key-pair-id"
-    r"|sig|s[eiprtv]|spr|sip|sk[estv]|skt?oid|sktid|.*token|(api|access)_?key",
-    re.IGNORECASE,
+_SIGNATURE_PARAMETER: Final = (
+    r"(?i)(x-amz-|x-goog-).*|awsaccesskeyid|googleaccessid|signature|expires|policy|key-pair-id"
+    r"|sig|s[eiprtv]|spr|sip|sk[estv]|skt?oid|sktid|.*token|(api|access)_?key"
 )
 """The names of parameters that prove the right to read an object, and do not name the object."""
 
@@ -80,7 +77,7 @@ class SplitUrl(NamedTuple):
 
 def split_url(url: str) -> SplitUrl | None:
     """Return the parts of a URL that is no chain of URLs; None for a text that is no URL."""
-    url_match = _URL.fullmatch(url)
+    url_match = re.fullmatch(_URL, url)
     if url_match is None:
         return None
     scheme = url_match["scheme"].lower()
@@ -89,17 +86,17 @@ def split_url(url: str) -> SplitUrl | None:
         return SplitUrl(scheme, "", location, "")
     user = ""
     query = ""
-    query_match = (_WEB_QUERY if scheme in _WEB_SCHEMES else _QUERY).search(location)
+    query_match = re.search(_WEB_QUERY if scheme in _WEB_SCHEMES else _QUERY, location)
     if query_match is not None:
         query = query_match[0]
         location = location[: query_match.start()]
-    user_match = _USER_PART.match(location)
+    user_match = re.match(_USER_PART, location)
     if user_match is not None and scheme not in _NAMES_BEFORE_AT:
         user = user_match["user"]
         location = location[user_match.end() :]
     # A password with an unquoted ``?`` or ``#`` is split: its end is in the query.
     if scheme in _WEB_SCHEMES and "@" in query:
-        location = _PASSWORD_START.sub(r"\g<host>", location, count=1)
+        location = re.sub(_PASSWORD_START, r"\g<host>", location, count=1)
     return SplitUrl(scheme, user, location, query)
 
 
@@ -107,7 +104,7 @@ def object_parameters(query: str) -> tuple[tuple[str, str], ...]:
     """Return the parameters of a query that may name the stored object: all but signatures."""
     parameters = parse_qsl(query.lstrip("?").partition("#")[0], keep_blank_values=True)
     return tuple(
-        (name, value) for name, value in parameters if not _SIGNATURE_PARAMETER.fullmatch(name)
+        (name, value) for name, value in parameters if not re.fullmatch(_SIGNATURE_PARAMETER, name)
     )
 
 
@@ -167,7 +164,7 @@ class AddressBook:
         Args:
             text: The message, such as the error of a library.
         """
-        text = _URL_IN_TEXT.sub(_url_without_secrets, text)
+        text = re.sub(_URL_IN_TEXT, _url_without_secrets, text)
         for credentials in self._users.values():
             password = credentials.partition(":")[2]  # ``user:password``
             for secret in (credentials, password, unquote(password)):
@@ -194,16 +191,16 @@ def _url_without_secrets(url_match: re.Match[str]) -> str:
     """
     scheme = url_match["scheme"]
     location = url_match["rest"]
-    user_match = _USER_PART.match(location)
-    if _DATABASE.match(scheme):
+    user_match = re.match(_USER_PART, location)
+    if re.match(_DATABASE, scheme):
         if user_match is not None and ":" in user_match["user"]:
             user_name = user_match["user"].partition(":")[0]
             location = f"{user_name}@{location[user_match.end() :]}"
-        location = _DATABASE_PASSWORD.sub(r"\1=…", location)
+        location = re.sub(_DATABASE_PASSWORD, r"\1=…", location)
     else:
         # In these schemes the text before an ``@`` is part of a name, not a user.
         schemes_without_user = _NAMES_BEFORE_AT | _LOCAL_SCHEMES
         if user_match is not None and scheme.lower() not in schemes_without_user:
             location = location[user_match.end() :]
-        location = _SECRET_IN_TEXT.sub("", location)
+        location = re.sub(_SECRET_IN_TEXT, "", location)
     return f"{scheme}:{url_match['slashes']}{location}"

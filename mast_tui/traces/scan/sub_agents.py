@@ -26,10 +26,10 @@ _MARK_BYTES: Final = 200
 _CODEX_SYSTEM: Final = "codex"
 _CLAUDE_SYSTEM: Final = "claude-code"
 _CODEX_MARK: Final = re.compile(rb'"type"\s*:\s*"session_meta"')
-_CLAUDE_MARK: Final = re.compile(rb'"sessionId"\s*:')
+_CLAUDE_MARK: Final = rb'"sessionId"\s*:'
 _CODEX_ID: Final = re.compile(rb'"payload"\s*:\s*\{[^{}]*?"id"\s*:\s*"([^"\\]+)"')
 _CODEX_PARENT: Final = re.compile(rb'"parent_thread_id"\s*:\s*"([^"\\]+)"')
-_NAME_OF_THREAD: Final = re.compile(r"rollout-|agent-|[0-9a-f]{8}-[0-9a-f]{4}-")
+_NAME_OF_THREAD: Final = r"rollout-|agent-|[0-9a-f]{8}-[0-9a-f]{4}-"
 _SUFFIXES: Final = (".jsonl", ".jsonl.zst", ".jsonl.gz")
 
 
@@ -52,7 +52,7 @@ def may_hold_thread(path: Path) -> bool:
     A remote file must have a name of Codex or Claude Code, because each look into it costs a
     request.
     """
-    if isinstance(path, RemotePath) and _NAME_OF_THREAD.match(path.name) is None:
+    if isinstance(path, RemotePath) and re.match(_NAME_OF_THREAD, path.name) is None:
         return False
     return path.name.endswith(_SUFFIXES)
 
@@ -155,13 +155,13 @@ def thread_of(path: Path) -> Thread | None:
             return None
         parent = _decoded_id(parent_id[1]) if parent_id else None
         return Thread(_decoded_id(thread_id[1]), parent, _CODEX_SYSTEM)
-    return _claude_thread(head) if _CLAUDE_MARK.search(head) is not None else None
+    return _claude_thread(head) if re.search(_CLAUDE_MARK, head) is not None else None
 
 
 def _claude_thread(head: bytes) -> Thread | None:
     """Return the thread of the first complete record of a Claude Code session, if any."""
     for line in head.split(b"\n"):
-        if _CLAUDE_MARK.search(line) is None:
+        if re.search(_CLAUDE_MARK, line) is None:
             continue
         try:
             record = orjson.loads(line)

@@ -36,8 +36,8 @@ from mast_tui.ui.reports.lines import (
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.styles import BASE_SCREEN, REPORTS
 from mast_tui.ui.table_screen import DetailScreen, OpensTraces
-from mast_tui.ui.textual_internals import RenderCache
-from mast_tui.ui.trace_view.span_view import TITLE_FRAME, SpanView
+from mast_tui.ui.textual_internals import TITLE_FRAME, RenderCache
+from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.wording import counted, plain_title
 from mast_tui.writes import piece_of_work
 

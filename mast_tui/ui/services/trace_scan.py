@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from contextvars import copy_context
-from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
 from typing import Final
+
+from msgspec import Struct
 
 from mast_tui.traces.model import FileReport, Trace
 
@@ -17,8 +18,7 @@ REPORT_SECONDS: Final = 0.25
 """Seconds between two progress reports on a big document."""
 
 
-@dataclass
-class FilesRead:
+class FilesRead(Struct):
     """A report that more files were read.
 
     Attributes:
@@ -33,18 +33,16 @@ class FilesRead:
     done: bool
     total: int = 0
     same: int = 0
-    gone: list[str] = field(default_factory=list)
+    gone: list[str] = []
 
 
-@dataclass
-class CachedTraces:
+class CachedTraces(Struct):
     """A report of the traces of the last scan."""
 
     traces: Sequence[Trace]
 
 
-@dataclass
-class StillReading:
+class StillReading(Struct):
     """A progress report on a big document that another process reads."""
 
     progress: str

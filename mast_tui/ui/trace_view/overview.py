@@ -6,8 +6,9 @@ from bisect import bisect_left
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Final, NamedTuple
+from typing import Final
 
+from msgspec import Struct
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
@@ -45,7 +46,7 @@ errors.
 """
 
 
-class Cell(NamedTuple):
+class Cell(Struct, frozen=True):
     """A part of a run.
 
     Attributes:
@@ -90,8 +91,7 @@ def cell_of(index: int, height: int, total: int) -> int:
     return ((index + 1) * height - 1) // total
 
 
-@dataclass(frozen=True)
-class Cells:
+class Cells(Struct, frozen=True):
     """The cells of a run.
 
     Their computation takes no longer for a long run than for a short one.
@@ -199,7 +199,7 @@ BOTH: Final = "┇"
 """The edge of a visible cell with a span that probably contains the decisive step."""
 
 
-class _CellLook(NamedTuple):
+class _CellLook(Struct, frozen=True):
     """The facts on which the look of a cell depends.
 
     Attributes:

@@ -6,12 +6,13 @@ import re
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 from math import ceil
 from operator import attrgetter
 from threading import Lock
 from typing import Final
+
+from msgspec import Struct
 
 from mast_tui.traces.model import Shape, Span, SpanColumns, SpanKind, Trace
 from mast_tui.ui.trace_view.folding import MAX_PERIOD, FoldedRun
@@ -192,8 +193,7 @@ class _Heads:
         return self._window[index - self._first] in self._result_numbers
 
 
-@dataclass
-class _Streak:
+class _Streak(Struct):
     """The number of steps in a row that are like the steps ``period`` steps before them.
 
     Attributes:

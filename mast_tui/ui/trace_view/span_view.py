@@ -33,7 +33,7 @@ from mast_tui.ui.text.layout import (
     previous_word,
     word_at,
 )
-from mast_tui.ui.textual_internals import set_virtual_size_undrawn, show_titles_undrawn, titles_of
+from mast_tui.ui.textual_internals import set_virtual_size_undrawn
 from mast_tui.ui.trace_view.timeline import SHELL_TOOLS
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 
@@ -311,9 +311,6 @@ class DisplayedText:
 SIDE_CELLS: Final = 8
 """The cells by which a key scrolls sideways."""
 
-TITLE_FRAME: Final = 5
-"""The cells of a border's line that are drawn with its title."""
-
 
 class SpanView(VirtualLines):
     """The text of a span with highlights; later highlights are drawn over earlier ones.
@@ -425,33 +422,15 @@ class SpanView(VirtualLines):
         self._redraw_changed_lines(previous_lines)
 
     def show_titles(self, title: Text | None, subtitle: Text | None = None) -> None:
-        """Show titles in the border; only the lines of the border are drawn.
+        """Show titles in the border.
 
         Args:
             title: The title above the text.
             subtitle: The source of the text, below it.
         """
-        upper_title = None if title is None else Content.from_rich_text(title)
         self._source_title = None if subtitle is None else Content.from_rich_text(subtitle)
-        self._set_titles(upper_title, self._lower_title())
-
-    def _set_titles(self, upper: Content | None, lower: Content | None) -> None:
-        """Set the titles of the border, and draw the changed ones.
-
-        Textual's own setter would draw the whole widget.
-        """
-        edge = self.gutter
-        # ``_redraw_edge`` counts lines from the first line of the text, below the upper border.
-        previous_upper, previous_lower = titles_of(self)
-        if upper is not previous_upper and upper != previous_upper:
-            self._redraw_edge(-edge.top, self.styles.border_title_align, (previous_upper, upper))
-        if lower is not previous_lower and lower != previous_lower:
-            self._redraw_edge(
-                self.outer_size.height - edge.top - 1,
-                self.styles.border_subtitle_align,
-                (previous_lower, lower),
-            )
-        show_titles_undrawn(self, upper, lower)
+        self.border_title = title
+        self.border_subtitle = self._lower_title()
 
     def _lower_title(self) -> Content | None:
         """Return the title of the lower border, or None.
@@ -477,18 +456,6 @@ class SpanView(VirtualLines):
         if self._source_title is None:
             return Content(position)
         return Content(f"{position} · ") + self._source_title
-
-    def _redraw_edge(self, y: int, alignment: str, titles: Sequence[Content | None]) -> None:
-        """Draw the line of the border at ``y``, counted from the first line of the content.
-
-        ``titles`` are the previous and the new title. If they are on the left, draw only the cells
-        of the longer one.
-        """
-        width = self.outer_size.width
-        if alignment == "left":
-            title_cells = max(0 if title is None else title.cell_length for title in titles)
-            width = min(width, title_cells + TITLE_FRAME)
-        self.refresh(Region(-self.gutter.left, y, width, 1))
 
     def _lines_on_screen(self) -> list[Strip]:
         return [self.render_line(y) for y in range(self.lines_area.height)]
@@ -648,8 +615,7 @@ class SpanView(VirtualLines):
                 self.vertical_scrollbar.position = top_row
         self.set_reactive(Widget.scroll_target_y, float(top_row))
         if self._shows_visible_rows:
-            upper_title, _ = titles_of(self)
-            self._set_titles(upper_title, self._lower_title())
+            self.border_subtitle = self._lower_title()
 
     def _scroll_to_offset(self, offset: int) -> None:
         """Make the row of an offset the first visible row, and draw the lines that change."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import ClassVar, Final, Generic, TypeVar
 
+from msgspec import Struct
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
@@ -325,8 +326,7 @@ class VirtualLines(SizedScrollView, RenderCache, can_focus=True, inherit_binding
 Item = TypeVar("Item")
 
 
-@dataclass(frozen=True, slots=True)
-class StyledRow(Generic[Item]):
+class StyledRow(Struct, Generic[Item], frozen=True):
     """A row of ``StyledRows``.
 
     Attributes:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import compress
 from operator import eq
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
-from mast_tui.traces.byte_prefilter import Prefilter
+from msgspec import Struct
+from msgspec.structs import replace
+
 from mast_tui.traces.index.span_table import SpanTable
 from mast_tui.traces.io.json_values import as_count, as_number, as_text, content_text, dump_text
 from mast_tui.traces.model import Role, Shape, SpanKind, SpanStatus, TraceMeta
@@ -39,6 +40,9 @@ from mast_tui.traces.result_status import (
     status_of_result,
     status_of_word,
 )
+
+if TYPE_CHECKING:
+    from mast_tui.traces.byte_prefilter import Prefilter
 
 CODEX: Final = "codex"
 
@@ -150,8 +154,7 @@ class CodexLines:
         return records[number_on_line] if number_on_line < len(records) else None
 
 
-@dataclass(slots=True)  # Not frozen: many are made, and freezing costs time.
-class RolloutStep:
+class RolloutStep(Struct):
     """A step in a record of a rollout.
 
     Attributes:
@@ -216,7 +219,7 @@ def _report_step(
     )
 
 
-_CAPITAL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_CAPITAL: Final = r"(?<=[a-z])(?=[A-Z])"
 _ANSWER_FIELDS: Final = ("results", "result", "output")
 _NON_ARGUMENT_FIELDS: Final = frozenset({"type", "id", "kind", "status", *_ANSWER_FIELDS})
 
@@ -311,7 +314,7 @@ def _extension_report(values: Fields) -> RolloutStep:
 
 def _collaboration_item_report(values: Fields) -> RolloutStep:
     """Return the report of a rollout on a call between agents."""
-    name = _CAPITAL.sub("_", as_text(values.get("tool")) or "agent").lower()
+    name = re.sub(_CAPITAL, "_", as_text(values.get("tool")) or "agent").lower()
     argument_fields = ("prompt", "receiver_thread_ids", "model")
     arguments = {field: values[field] for field in argument_fields if values.get(field)}
     receivers = _receiver_threads(values) if name == "spawn_agent" else ()
