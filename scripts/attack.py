@@ -1,15 +1,15 @@
-"""Attacks mast_tui in many ways: nothing that was shown or written may be lost, hang or crash.
+"""Attack mast_tui in many ways: nothing may crash or hang, and no shown label may be lost.
 
     .venv/bin/python scripts/attack.py [--only KIND ...] [--share 0.02] [--seed S] [--jobs J]
         [--keep FOLDER]
 
 The kinds: ``kills`` (SIGKILL in every screen and command), ``planted`` (folders and workspaces
-with traps), ``servers`` (hostile servers of a model judge), ``imports`` (fuzzed and forged ones),
-``files`` (damaged traces, as ``scripts/damage.py``), ``archives`` (``zip://`` and ``tar://``),
-``copies`` (backups, copies and mending of workspaces) and ``team`` (SQL of a blind annotator for a
-PostgreSQL server). A share of 1 makes as many tries as docs/reliability.md says; the same seed
-makes the same ones. Prints the progress of each kind on stderr, a table in Markdown, and below it
-one case of each kind of fall; exits with code 1 if anything fell.
+with traps), ``servers`` (hostile servers of a model judge), ``imports`` (fuzzed and forged files),
+``files`` (damaged traces, as in ``scripts/damage.py``), ``archives`` (``zip://`` and ``tar://``),
+``copies`` (backups, copies and repair of workspaces) and ``team`` (SQL of a blind annotator for a
+PostgreSQL server). A share of 1 is the whole run of docs/reliability.md. The same seed gives the
+same tries. The script prints the progress on stderr, then a table in Markdown and one case of each
+failure. The exit code is 1 if the app failed any try.
 """
 
 from __future__ import annotations
@@ -22,32 +22,20 @@ import tempfile
 import threading
 import traceback
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from multiprocessing.queues import Queue
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, NamedTuple, Self
 
-ROOT: Final = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))  # the attacks stand beside the tests, whose tools they use
+from tests.attack import archives, copies, files, imports, kills, planted, servers, team
+from tests.attack.trying import Outcome, Setting, prepare
 
-from tests.attack import (  # noqa: E402
-    archives,
-    copies,
-    files,
-    imports,
-    kills,
-    planted,
-    servers,
-    team,
-)
-from tests.attack.trying import Outcome, Setting, prepare  # noqa: E402
-
-SHOWN: Final = 2_000
-"""Characters of a case that are shown."""
+LONGEST_CASE: Final = 2_000
+"""The most characters of a case that are printed."""
 
 PROGRESS_SECONDS: Final = 5.0
-"""Seconds between two lines of progress where stderr is no terminal."""
+"""Seconds between two lines of progress if stderr is not a terminal."""
 
 
 class AttackKind(NamedTuple):
@@ -55,7 +43,7 @@ class AttackKind(NamedTuple):
 
     tries: Callable[[Setting], Iterator[Outcome]]
     whole: int
-    """Tries of a whole run."""
+    """The number of tries of a whole run."""
     title: str
 
     def planned(self, share: float) -> int:
@@ -80,15 +68,15 @@ KINDS: Final[Mapping[str, AttackKind]] = MappingProxyType(
 
 
 class AttackProgress:
-    """The tries that are done of each kind, on stderr, from a thread of its own.
+    """A thread that prints the finished tries of each kind on stderr.
 
-    A terminal shows one line that is rewritten; anything else gets a line every few seconds.
+    On a terminal it rewrites one line; elsewhere it prints a line every few seconds.
     """
 
     def __init__(self, planned: Mapping[str, int]) -> None:
         self._planned = planned
         self._done: Counter[str] = Counter()
-        self._fallen: Counter[str] = Counter()
+        self._failed: Counter[str] = Counter()
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
@@ -103,12 +91,12 @@ class AttackProgress:
     def add(self, outcome: Outcome) -> None:
         """Count a try."""
         self._done[outcome.kind] += 1
-        self._fallen[outcome.kind] += bool(outcome.fell)
+        self._failed[outcome.kind] += bool(outcome.failure)
 
     def line(self) -> str:
-        """Return the kinds with their tries done, planned and fallen."""
+        """Return the numbers of finished, planned and failed tries of each kind."""
         return " · ".join(
-            f"{kind} {self._done[kind]}/{planned}, {self._fallen[kind]} fell"
+            f"{kind} {self._done[kind]}/{planned}, {self._failed[kind]} failed"
             for kind, planned in self._planned.items()
         )
 
@@ -121,69 +109,68 @@ class AttackProgress:
             print(f"{start}{self.line()}", end=end, file=sys.stderr, flush=True)
 
 
-def work(settings: list[Setting], told: Queue[Outcome | None]) -> None:
-    """Make the tries that are for this process, and tell what came of each."""
+def _run_tries(settings: list[Setting], results: Queue[Outcome | None]) -> None:
+    """Make the tries of this process and queue their outcomes, with None as the last item."""
     prepare()
     for setting in settings:
         setting.folder.mkdir(parents=True)
         try:
             for outcome in KINDS[setting.kind].tries(setting):
-                told.put(outcome)
-        except Exception:  # noqa: BLE001 - a try that cannot be made is told as one that fell
-            told.put(Outcome(setting.kind, "the attack itself", traceback.format_exc()))
-    told.put(None)
+                results.put(outcome)
+        except Exception:  # noqa: BLE001 - a try that cannot be made counts as failed
+            results.put(Outcome(setting.kind, "the attack itself", traceback.format_exc()))
+    results.put(None)
 
 
 def outcomes(
-    shares: Mapping[str, float], folder: Path, *, seed: int, jobs: int, kept: Path | None = None
+    shares: Mapping[str, float], folder: Path, *, seed: int, jobs: int, keep: Path | None = None
 ) -> Iterator[Outcome]:
-    """Make all tries, and tell what came of each as it comes.
+    """Make all tries and yield their outcomes.
 
     Args:
-        shares: Of each kind that is wanted, the share of the tries of a whole run.
-        folder: An empty one, for all that is written.
-        seed: The same one makes the same tries.
-        jobs: How many processes make them side by side.
-        kept: Where files are kept by which something fell.
+        shares: The share of a whole run, by kind.
+        folder: An empty folder for all written files.
+        seed: The seed of the tries.
+        jobs: The number of processes.
+        keep: The folder for the files of failed tries.
     """
     context = multiprocessing.get_context("spawn")
-    told: Queue[Outcome | None] = context.Queue()
+    results: Queue[Outcome | None] = context.Queue()
     processes = []
     for job in range(jobs):
         settings = [
-            Setting(kind, folder / f"{kind}-{job}", share, seed, job, jobs, kept)
+            Setting(kind, folder / f"{kind}-{job}", share, seed, job, jobs, keep)
             for kind, share in shares.items()
         ]
-        process = context.Process(target=work, args=(settings, told))
+        process = context.Process(target=_run_tries, args=(settings, results))
         process.start()
         processes.append(process)
-    left = len(processes)
-    while left:
-        outcome = told.get()
+    running = len(processes)
+    while running:
+        outcome = results.get()
         if outcome is None:
-            left -= 1
+            running -= 1
         else:
             yield outcome
     for process in processes:
         process.join()
 
 
-def print_table(tried: dict[str, list[Outcome]]) -> None:
-    """The tables in Markdown: what was tried, how often, and what of it held."""
+def print_table(tried: Mapping[str, Sequence[Outcome]]) -> None:
+    """Print the number of tries by kind and attack, and the notes of each kind, in Markdown."""
     print("| what was tried | how often | held | fell |\n|---|---|---|---|")
-    for kind, found in tried.items():
-        fell = sum(bool(outcome.fell) for outcome in found)
-        print(
-            f"| **{KINDS[kind].title}** | **{len(found):,}** | **{len(found) - fell:,}** | {fell} |"
-        )
-        whats = Counter(outcome.what for outcome in found)
-        falls = Counter(outcome.what for outcome in found if outcome.fell)
-        for what, times in sorted(whats.items()):
-            print(f"| {what} | {times:,} | {times - falls[what]:,} | {falls[what]} |")
+    for kind, tries in tried.items():
+        failed = sum(bool(outcome.failure) for outcome in tries)
+        held = len(tries) - failed
+        print(f"| **{KINDS[kind].title}** | **{len(tries):,}** | **{held:,}** | {failed} |")
+        counts = Counter(outcome.attack for outcome in tries)
+        failures = Counter(outcome.attack for outcome in tries if outcome.failure)
+        for attack, count in sorted(counts.items()):
+            print(f"| {attack} | {count:,} | {count - failures[attack]:,} | {failures[attack]} |")
     print()
-    for kind, found in tried.items():
+    for kind, tries in tried.items():
         notes: dict[str, list[float]] = defaultdict(list)
-        for outcome in found:
+        for outcome in tries:
             for note, figure in outcome.notes.items():
                 notes[note].append(figure)
         for note, figures in notes.items():
@@ -191,19 +178,21 @@ def print_table(tried: dict[str, list[Outcome]]) -> None:
             print(f"- {kind}: {note}: {figure:,.0f}")
 
 
-def short(fell: str) -> str:
-    """The beginning and the end of what is told of a case."""
-    return fell if len(fell) < SHOWN else f"{fell[: SHOWN // 4]} … {fell[-SHOWN * 3 // 4 :]}"
+def _shortened(failure: str) -> str:
+    """Return the beginning and the end of a long description of a failure."""
+    if len(failure) < LONGEST_CASE:
+        return failure
+    return f"{failure[: LONGEST_CASE // 4]} … {failure[-LONGEST_CASE * 3 // 4 :]}"
 
 
 def main() -> int:
-    """Read the arguments, attack, print the tables."""
+    """Attack the app, print the tables, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", choices=KINDS, default=list(KINDS), metavar="KIND")
     parser.add_argument("--share", type=float, default=1.0, help="of the tries of a whole run")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="for files that brought a fall")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="for files of failed tries")
     options = parser.parse_args()
     tried: dict[str, list[Outcome]] = {kind: [] for kind in KINDS if kind in options.only}
     cases: dict[tuple[str, str, str], str] = {}
@@ -212,15 +201,16 @@ def main() -> int:
         planned = {kind: KINDS[kind].planned(share) for kind, share in shares.items()}
         with AttackProgress(planned) as progress:
             for outcome in outcomes(
-                shares, Path(folder), seed=options.seed, jobs=options.jobs, kept=options.keep
+                shares, Path(folder), seed=options.seed, jobs=options.jobs, keep=options.keep
             ):
                 progress.add(outcome)
                 tried[outcome.kind].append(outcome)
-                if outcome.fell:
-                    cases.setdefault((outcome.kind, outcome.what, outcome.fell[:80]), outcome.fell)
+                if outcome.failure:
+                    case = (outcome.kind, outcome.attack, outcome.failure[:80])
+                    cases.setdefault(case, outcome.failure)
     print_table(tried)
-    for (kind, what, _), fell in sorted(cases.items()):
-        print(f"\n{kind}: {what}: {short(fell)}")
+    for (kind, attack, _), failure in sorted(cases.items()):
+        print(f"\n{kind}: {attack}: {_shortened(failure)}")
     return 1 if cases else 0
 
 

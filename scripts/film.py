@@ -1,4 +1,4 @@
-"""Pictures of a screen, one after the other, as one moving picture: an SVG without any script."""
+"""An animation of pictures of a screen: an SVG without scripts."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from collections.abc import Sequence
 from typing import Final
 
 SECONDS: Final = 3.5
-"""How long each picture stands."""
+"""The time of each picture."""
 
 _PIECE: Final = re.compile(r"<rect [^>]*/>|<text .*?</text>", re.DOTALL)
 _STYLE: Final = re.compile(r"\.(terminal-\w+-r\d+) \{ (.*?) \}")
 _SAME: Final = re.compile(r' (?:shape-rendering="crispEdges"|clip-path="url\(.*?\)")')
-_SHOWN: Final = ("hidden", "visible")
 
 _RULES: Final = """\
 text { font-family: Fira Code, monospace; font-size: 20px; white-space: pre }
@@ -23,38 +22,31 @@ rect { shape-rendering: crispEdges }
 
 
 def film(pictures: Sequence[str]) -> str:
-    """Show pictures one after the other, and again.
+    """Return an animation that repeats some pictures.
 
-    What several of them have in common stands in it once, so it is little bigger than one. Where
-    nothing moves, as in print or by the reader's wish, the last picture stands.
+    Parts that several pictures share are in it once, so it is little larger than one picture. In
+    print, or if the reader prefers no motion, it shows the last picture.
 
     Args:
-        pictures: As Textual exports a screen, all of one size, each with a title of its own.
+        pictures: Screens of one size as Textual exports them, each with a title of its own.
 
     Returns:
-        The film, as SVG.
+        The animation as SVG.
     """
     styles: dict[str, str] = {}
-    when: defaultdict[str, set[int]] = defaultdict(set)
+    pictures_by_piece: defaultdict[str, set[int]] = defaultdict(set)
     titles = []
     for number, picture in enumerate(pictures):
-        names = {
-            name: styles.setdefault(style, f"s{len(styles)}")
-            for name, style in _STYLE.findall(picture)
-        }
-        window, _, body = picture.partition("</defs>")[2].partition('<g transform="translate(9,')
-        title = re.sub(r'class="[^"]*"', 'class="title"', _PIECE.findall(window)[1])
+        title, pieces = _pieces(picture, styles)
         titles.append(f'<g class="{_scene({number}, len(pictures))}">{title}</g>')
-        for piece in _PIECE.findall(body):
-            before, mark, after = _SAME.sub("", piece).partition('class="')
-            name, _, rest = after.partition('"')
-            when[f'{before}{mark}{names[name]}"{rest}' if mark else before].add(number)
+        for piece in pieces:
+            pictures_by_piece[piece].add(number)
     groups: defaultdict[tuple[bool, str], list[str]] = defaultdict(list)
-    ground = Counter(re.findall(r'<rect (fill="[^"]*")', "".join(when))).most_common(1)[0][0]
-    for piece, numbers in when.items():
-        if piece.startswith(f"<rect {ground}"):
-            continue
-        groups[piece.startswith("<text"), _scene(numbers, len(pictures))].append(piece)
+    colours = Counter(re.findall(r'<rect (fill="[^"]*")', "".join(pictures_by_piece)))
+    ground = colours.most_common(1)[0][0]
+    for piece, numbers in pictures_by_piece.items():
+        if not piece.startswith(f"<rect {ground}"):
+            groups[piece.startswith("<text"), _scene(numbers, len(pictures))].append(piece)
     first = pictures[0]
     size = re.search(r'viewBox="[^"]*"', first)
     frame = re.search(r'<rect [^>]*rx="8"/>', first)
@@ -78,7 +70,7 @@ def film(pictures: Sequence[str]) -> str:
             f'<g transform="translate(9, 41)"><rect {ground} {inside[1]}/>',
             *(
                 f'<g class="{scene}">{"".join(pieces)}</g>'
-                for (_, scene), pieces in sorted(groups.items())  # what is under texts, then these
+                for (_, scene), pieces in sorted(groups.items())  # texts are above all others
             ),
             "</g>",
             "</svg>\n",
@@ -86,23 +78,37 @@ def film(pictures: Sequence[str]) -> str:
     )
 
 
+def _pieces(picture: str, styles: dict[str, str]) -> tuple[str, list[str]]:
+    """Return the title and the pieces of a picture, with the names of ``styles``, which grow."""
+    names = {
+        name: styles.setdefault(style, f"s{len(styles)}") for name, style in _STYLE.findall(picture)
+    }
+    window, _, body = picture.partition("</defs>")[2].partition('<g transform="translate(9,')
+    title = re.sub(r'class="[^"]*"', 'class="title"', _PIECE.findall(window)[1])
+    pieces = [
+        re.sub(r'(?<=class=")[^"]*', lambda name: names[name[0]], _SAME.sub("", piece), count=1)
+        for piece in _PIECE.findall(body)
+    ]
+    return title, pieces
+
+
 def _scene(numbers: set[int], count: int) -> str:
-    """The name of what stands in these of so many pictures."""
+    """Return the name of the pieces in some pictures: a digit 1 or 0 for each picture."""
     return "f" + "".join(str(int(number in numbers)) for number in range(count))
 
 
 def _rules(scene: str) -> str:
-    """When what goes by this name is there."""
-    there = [mark == "1" for mark in scene[1:]]
-    if all(there):
+    """Return the CSS that shows the pieces of a scene in their pictures."""
+    visibility = ["visible" if digit == "1" else "hidden" for digit in scene[1:]]
+    if "hidden" not in visibility:
         return ""
     steps = " ".join(
-        f"{100 * place / len(there):.4g}% {{ visibility: {_SHOWN[now]} }}"
-        for place, now in enumerate(there)
-        if place == 0 or now != there[place - 1]
+        f"{100 * number / len(visibility):.4g}% {{ visibility: {value} }}"
+        for number, value in enumerate(visibility)
+        if number == 0 or value != visibility[number - 1]
     )
-    time = f"{SECONDS * len(there):g}s"
+    time = f"{SECONDS * len(visibility):g}s"
     return (
-        f".{scene} {{ visibility: {_SHOWN[there[-1]]}; "
+        f".{scene} {{ visibility: {visibility[-1]}; "
         f"animation: {scene} {time} step-end infinite }}\n@keyframes {scene} {{ {steps} }}"
     )

@@ -1,13 +1,13 @@
-"""Writes the tables of formats in docs/formats.md and docs/exchange.md from their data.
+"""Write the tables of formats in docs/formats.md and docs/exchange.md from their data.
 
     .venv/bin/python scripts/format_page.py            rewrites the tables
-    .venv/bin/python scripts/format_page.py --check    exit code 1 where one is not up to date
+    .venv/bin/python scripts/format_page.py --check    exit code 1 if one is not up to date
 
-A row on a format of traces comes from ``mast_tui/traces/readers/formats.toml``. A star marks a
+The rows of formats of traces come from ``mast_tui/traces/readers/formats.toml``. A star marks a
 format that was checked with its documentation alone, and with no file of
-``tests/traces/public_files.csv``. The marks, spans and keys of a format are not on the page: they
-are for those who change its reader. A row on a format of labels comes from
-``mast_tui/exchange/registry.py``. A table is between two comments; the rest of the page stays.
+``tests/traces/public_files.csv``. The page leaves out the marks, spans and keys of a format, which
+only a change of its reader needs. The rows of formats of labels come from
+``mast_tui/exchange/registry.py``. Each table is between two comments.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PUBLIC_FILES: Final = ROOT / "tests" / "traces" / "public_files.csv"
 BEGIN: Final = "<!-- formats -->"
 END: Final = "<!-- /formats -->"
 _OWN_PAGES: Final = {"page": "#a-page-to-hand-over"}
-"""Where the docs describe an imported format, if that is not the page on other sets."""
+"""The section on an imported format, if it is not in exam.md."""
 
 
 def format_rows() -> list[dict[str, object]]:
@@ -39,7 +39,7 @@ def format_rows() -> list[dict[str, object]]:
 
 
 def format_table() -> str:
-    """Return the table in Markdown."""
+    """Return the table of formats of traces in Markdown."""
     with PUBLIC_FILES.open(encoding="utf-8", newline="") as file:
         public_formats = {row["format"] for row in csv.DictReader(file) if row["result"] == "read"}
     lines = ["| format | good to know |", "|---|---|"]
@@ -91,7 +91,7 @@ PAGES: Final[Mapping[Path, Callable[[], str]]] = {
 
 
 def page_with_table(path: Path) -> str:
-    """Return a page with the table of today."""
+    """Return a page with its new table."""
     page = path.read_text("utf-8")
     head = page.partition(BEGIN)[0]
     foot = page.partition(END)[2]
@@ -99,7 +99,7 @@ def page_with_table(path: Path) -> str:
 
 
 def main() -> int:
-    """Rewrite the tables, or say whether they are up to date."""
+    """Rewrite or check the tables, and return the exit code."""
     expected = {path: page_with_table(path) for path in PAGES}
     if sys.argv[1:] == ["--check"]:
         return int(any(path.read_text("utf-8") != page for path, page in expected.items()))

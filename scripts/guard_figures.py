@@ -1,18 +1,19 @@
-"""Print how often the conditions of guards fire on public runs, and how sure 'on' is.
+"""Print how often the conditions of guards fire on public runs, and the errors of their tests.
 
     python scripts/guard_figures.py --corpus FOLDER > docs/guards.csv
     python scripts/guard_figures.py --mast FILE
     python scripts/guard_figures.py --simulate > docs/simulations/guards.csv
 
-``--corpus`` has the labelled sets that scripts/rules_figures.py reads. For each condition: in how
-many runs that reached their goal it fires, by the outcomes of tau-bench, inspect and mast-human.
+``--corpus`` is the folder of the labelled sets of scripts/rules_figures.py. It prints, by the
+outcomes of tau-bench, inspect and mast-human, the number of successful and of failed runs in which
+each condition fires.
 
-``--mast FILE`` has records of MAST's human labels, one yes or no a mode: precision, recall and F1
-of the conditions on 3.3, with percentile intervals from resampled records, and from resampled
-blocks of records with one set of labels.
+``--mast FILE`` has records of MAST's human labels, a yes or no for each mode. It prints precision,
+recall and F1 of the conditions on 3.3, with percentile intervals from resampled records, and from
+resampled blocks of records with equal labels.
 
-``--simulate`` draws test halves with a true share of false alarms, and prints how often a guard is
-on all the same.
+``--simulate`` draws test halves with a true share of false alarms, and prints how often a guard
+passes its test nevertheless.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def traces_under(path: Path) -> Iterable[Trace]:
 
 
 def goals(corpus: Path) -> list[tuple[Trace, bool]]:
-    """Return the runs of which the benchmark knows an outcome, and whether it is success."""
+    """Return the runs with a known outcome, and whether each succeeded."""
     folders = [corpus / name for name in ("tau-bench", "inspect", "mast-human")]
     return [
         (trace, trace.meta.outcome is Outcome.SUCCEEDED)
@@ -64,7 +65,7 @@ def goals(corpus: Path) -> list[tuple[Trace, bool]]:
 
 
 def print_goals(corpus: Path) -> None:
-    """Print per condition the alarms on runs that reached their goal, and those on failed runs."""
+    """Print the alarms of each condition on successful and on failed runs."""
     judged = [(fires_in(trace), reached) for trace, reached in goals(corpus)]
     good = [fires for fires, reached in judged if reached]
     bad = [fires for fires, reached in judged if not reached]
@@ -80,7 +81,7 @@ def print_goals(corpus: Path) -> None:
 
 
 def f1_of(pairs: Sequence[tuple[bool, bool]]) -> tuple[float, float, float] | None:
-    """Return precision, recall and F1 of pairs (fires, labelled); None where F1 is undefined."""
+    """Return precision, recall and F1 of pairs (fires, labelled); None if F1 is undefined."""
     both = sum(fires and labelled for fires, labelled in pairs)
     fired = sum(fires for fires, _ in pairs)
     labelled = sum(label for _, label in pairs)
@@ -95,8 +96,8 @@ def interval_of(pairs: Sequence[tuple[bool, bool]], units: Sequence[Sequence[int
     """Return the 95 % percentile interval of F1 over resamples, as text.
 
     Args:
-        pairs: For each record whether the condition fires, and whether it is labelled.
-        units: The records that are drawn together.
+        pairs: Whether the condition fires and whether the failure is labelled, for each record.
+        units: Groups of records that are drawn together.
     """
     source = random.Random(SEED)
     values = []
@@ -135,7 +136,7 @@ def print_mast(path: Path) -> None:
         assert result is not None
         right = sum(both == (True, True) for both in pairs)
         low, high = wilson(right, sum(labels)) or (0.0, 1.0)
-        # Resamples of no hits are all 0, which says nothing of the next run.
+        # Without hits all resamples are 0 and give no interval.
         intervals = (
             (interval_of(pairs, [[n] for n in range(len(pairs))]), interval_of(pairs, blocks))
             if right
@@ -151,7 +152,7 @@ def print_mast(path: Path) -> None:
 
 
 def print_simulation() -> None:
-    """Print how often a guard with a true share of false alarms is on, by runs of the test half."""
+    """Print how often a guard passes its test, by true false alarms and size of the test half."""
     source = random.Random(SEED)
     shares = (0.0, 0.01, 0.02, 0.05, 0.06, 0.10)
     print("runs_without_failure,true_false_alarms,on")
@@ -166,7 +167,7 @@ def print_simulation() -> None:
 
 
 def main() -> None:
-    """Read the command line and print."""
+    """Print the chosen figures."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0] if __doc__ else None)
     parser.add_argument("--corpus", type=Path)
     parser.add_argument("--mast", type=Path)

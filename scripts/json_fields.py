@@ -1,9 +1,9 @@
-"""Writes docs/json/*.csv, the fields of the JSON documents that commands print.
+"""Write docs/json/*.csv, the fields of the JSON documents that commands print.
 
     .venv/bin/python scripts/json_fields.py            rewrites the tables
 
 The commands run on the sample traces. Each field that they print has a row: its path, the types of
-its values, and what it holds. ``*`` stands for names, codes and ids as keys, ``[]`` for the items
+its values, and a description. ``*`` stands for names, codes and ids as keys, ``[]`` for the items
 of a list. A figure is an object with ``value`` and ``ci`` or ``undefined``, a rate one with
 ``count``, ``n``, ``rate`` and ``ci``. Texts in the last column are written by hand and kept, and so
 are rows of fields that the samples do not have.
@@ -204,12 +204,12 @@ def table_rows(table: str, printed: Mapping[str, str], existing: list[FieldRow])
         printed: The types of the fields that the samples have.
         existing: The rows of the table before.
     """
-    kept = {row.field: row for row in existing}
+    descriptions = {row.field: row.holds for row in existing}
     rows = [
         FieldRow(
             field,
             types,
-            _REPEATED.get((table, field)) or (kept[field].holds if field in kept else ""),
+            _REPEATED.get((table, field)) or descriptions.get(field, ""),
         )
         for field, types in printed.items()
     ]

@@ -1,7 +1,7 @@
-"""Writes the tables of keys in docs/keys.md, and docs/keys.csv, from the registry of actions.
+"""Write the tables of keys in docs/keys.md, and docs/keys.csv, from the registry of actions.
 
     .venv/bin/python scripts/key_page.py            rewrites the tables
-    .venv/bin/python scripts/key_page.py --check    exit code 1 where it is not up to date
+    .venv/bin/python scripts/key_page.py --check    exit code 1 if they are not up to date
 
 The page has the screens on which people label, between two comments; the file has all screens.
 """
@@ -28,12 +28,12 @@ SCREENS: Final = tuple(where for where in Where if where is not Where.EVERYWHERE
 
 
 def _same(action: KeyAction) -> tuple[str, ...]:
-    """Return what makes two actions of different screens the same for a reader."""
+    """Return the keys and the help of an action, by which actions of screens are compared."""
     return (*action.keys, action.help)
 
 
 def _rows(where: Where) -> Iterator[tuple[str, str]]:
-    """Yield keys and what they do; what every screen has is under 'everywhere' alone."""
+    """Yield the keys and the help of a screen's actions; those of all screens are EVERYWHERE."""
     count = Counter(_same(action) for screen in SCREENS for action in actions_for(screen))
     shared = {same for same, screens in count.items() if screens == len(SCREENS)}
     if where is Where.EVERYWHERE:
@@ -80,12 +80,12 @@ def all_keys() -> str:
 
 
 def with_table(page: str) -> str:
-    """Return the page with the tables of today; raises ``ValueError`` without the two comments."""
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
+    """Return the page with its new tables; raise ``ValueError`` without the two comments."""
+    head, begin, body = page.partition(BEGIN)
+    _, end, foot = body.partition(END)
     if not begin or not end:
         raise ValueError(f"docs/keys.md has no place for the keys: {BEGIN} and {END}")
-    return f"{before}{BEGIN}\n\n{key_tables()}\n\n{END}{after}"
+    return f"{head}{BEGIN}\n\n{key_tables()}\n\n{END}{foot}"
 
 
 def main(arguments: list[str]) -> int:

@@ -1,12 +1,11 @@
-"""Makes the pictures of README and docs: screens of the running app, and figures of a report.
+"""Make the pictures of README and docs: screens of the running app, and figures of a report.
 
     .venv/bin/python scripts/make_pictures.py [FOLDER]
 
-The app is driven by its keys over the sample traces, in a home of its own, with the labels that
-come with the samples; nothing of whoever runs this is read or changed. What a model suggests comes
-from ``practice_server.py``, which has none. The figures come from the commands that stand beside
-them in docs/report.md. All are written to ``docs/pictures`` unless another folder is named. The
-same code makes the same pictures.
+The script presses the keys of the app over the sample traces and their labels, in a home of its
+own: it neither reads nor changes the user's files. ``practice_server.py`` answers as the model of
+the judge. The figures come from the commands of docs/report.md. The default folder is
+``docs/pictures``. The same code makes the same pictures.
 """
 
 from __future__ import annotations
@@ -26,8 +25,6 @@ from threading import Thread
 from types import MappingProxyType
 from typing import Final
 
-from film import film
-from practice_server import MODEL, Handler
 from textual.pilot import Pilot
 from textual.worker import WorkerCancelled
 
@@ -41,12 +38,14 @@ from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.app import MastApp
 from mast_tui.ui.options import AppOptions
 from mast_tui.ui.services.open_workspace import remember_welcome
+from scripts.film import film
+from scripts.practice_server import MODEL, Handler
 
 PICTURES: Final = Path(__file__).resolve().parent.parent / "docs" / "pictures"
 SIZE: Final = (120, 40)
 
 ANNOTATOR: Final = "mira"
-"""One of the two whose labels come with the samples: she has two traces left to do."""
+"""An annotator of the samples, who has two traces left to label."""
 
 WAYS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
@@ -57,14 +56,14 @@ WAYS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "comparison": ("L", "J", "m", "enter", "R", "c", "o", "tab", "g"),
     }
 )
-"""The keys that lead from one picture to the next, from the library on."""
+"""The keys from one picture to the next, beginning in the library."""
 
 COMMANDS: Final = (
     ("judge", "{samples}", "--judge", "rules", "--rules", "all", "--quiet"),
     ("import", "{samples}/workspace.jsonl", "--format", "jsonl"),
     ("report", "--by", "all", "--figures", "figures"),
 )
-"""What stands beside the figures."""
+"""The commands that make the figures."""
 
 NEWCOMER: Final = "ana"
 """The annotator of the film, who has finished no trace yet."""
@@ -80,7 +79,7 @@ SCENES: Final = (
     ("1 3 labels the step: FM-1.3, step repetition", ("k", "k", "1", "3")),
     ("D finishes; it first asks about unread spans and modes without a verdict", ("D",)),
 )
-"""The film of the first minute: a title for each picture, and the keys that lead to it."""
+"""The titles of the pictures in the film of the first minute, and the keys to each."""
 
 FIGURES: Final = ("prevalence-all.svg", "onset-all.svg")
 
@@ -88,7 +87,7 @@ WEB_FONT: Final = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 
 
 async def press(pilot: Pilot[None], *keys: str) -> None:
-    """Press each key once what the one before asked for is done."""
+    """Press each key when the app has finished its work on the last one."""
     await settle(pilot)
     for key in keys:
         await pilot.press(key)
@@ -96,7 +95,7 @@ async def press(pilot: Pilot[None], *keys: str) -> None:
 
 
 async def settle(pilot: Pilot[None]) -> None:
-    """Wait until no worker runs and nothing is left to draw."""
+    """Wait until no worker runs and the screen is drawn."""
     await pilot.pause()
     while running := [worker for worker in pilot.app.workers if not worker.is_finished]:
         for worker in running:
@@ -107,7 +106,7 @@ async def settle(pilot: Pilot[None]) -> None:
 
 
 async def mark_as_read(pilot: Pilot[None]) -> None:
-    """What was read is marked now and then; in a picture, now."""
+    """Mark the drawn spans as read now, not at the next interval."""
     screen = pilot.app.screen
     if isinstance(screen, AnnotateScreen):
         screen.drawn_spans.write()
@@ -116,7 +115,7 @@ async def mark_as_read(pilot: Pilot[None]) -> None:
 
 @contextmanager
 def practice_model() -> Iterator[None]:
-    """A server without a model on this machine, named in the configuration."""
+    """Run the practice server on this machine, and name it in the configuration."""
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         address = f"http://127.0.0.1:{server.server_port}/v1"
         path = configuration_path()
@@ -132,7 +131,7 @@ def practice_model() -> Iterator[None]:
 
 
 def app_over_samples(annotator: str) -> MastApp:
-    """Return the app with the samples and the labels that come with them."""
+    """Return the app with the samples and their labels."""
     options = AppOptions(
         paths=(samples_folder(),),
         samples=True,
@@ -147,22 +146,23 @@ def app_over_samples(annotator: str) -> MastApp:
 
 
 async def make(folder: Path) -> None:
-    """Drive the app and write a picture of each screen."""
+    """Press the keys of ``WAYS`` and write a picture of each screen."""
     app = app_over_samples(ANNOTATOR)
     async with app.run_test(size=SIZE) as pilot:
         for name, keys in WAYS.items():
             await press(pilot, *keys)
             await mark_as_read(pilot)
             picture = app.export_screenshot(title="mast_tui", simplify=True)
-            # A picture fetches nothing: without the web font, the reader's own will do.
+            # A picture must fetch nothing, so it has no web font.
             path = folder / f"{name}.svg"
             path.write_text(WEB_FONT.sub("", picture), "utf-8")
             print(path)
 
 
 async def make_film(folder: Path) -> None:
-    """Drive the app anew and write the film of the first minute."""
-    app, pictures = app_over_samples(NEWCOMER), []
+    """Press the keys of ``SCENES`` in a new app and write the film of the first minute."""
+    app = app_over_samples(NEWCOMER)
+    pictures = []
     async with app.run_test(size=FILM_SIZE) as pilot:
         for title, keys in SCENES:
             await press(pilot, *keys)
@@ -174,20 +174,20 @@ async def make_film(folder: Path) -> None:
 
 
 def make_figures(folder: Path) -> None:
-    """Write the figures of the samples, as the commands make them."""
-    for words in COMMANDS:
-        arguments = [word.format(samples=samples_folder()) for word in words]
+    """Write the figures that the commands make of the samples."""
+    for command in COMMANDS:
+        arguments = [argument.format(samples=samples_folder()) for argument in command]
         with redirect_stdout(io.StringIO()):
             code = run(split_command([*arguments, "--workspace", "figures.db"]))
         if code:
-            raise SystemExit(f"mast-tui {words[0]}: exit code {code}")
+            raise SystemExit(f"mast-tui {command[0]}: exit code {code}")
     for name in FIGURES:
         print(shutil.copy(Path("figures") / name, folder))
 
 
 @contextmanager
 def new_home() -> Iterator[None]:
-    """A home that is thrown away, of somebody who has seen the welcome."""
+    """Use a temporary home, whose user has seen the welcome."""
     with tempfile.TemporaryDirectory() as home:
         os.environ["HOME"] = home
         for name in ("CONFIG", "DATA", "STATE", "CACHE"):

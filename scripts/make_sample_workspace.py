@@ -1,13 +1,11 @@
 """Make ``sample_traces/workspace.jsonl``: two invented annotators, a judge, some decisions.
 
-Run from the project's root after the samples or the rules have changed:
+    .venv/bin/python scripts/make_sample_workspace.py
 
-    python scripts/make_sample_workspace.py
-
-Everything goes through the public commands: ``judge``, ``import`` of a csv-long file, decisions of
-an adjudicator, ``export`` as jsonl. What the annotators say follows from ``planted.jsonl``, with
-the slips of people: things missed, things seen that are none, one mode taken for its neighbour,
-a span more or less. The draw is seeded; ids and times are those of the run.
+Run it after a change of the samples or the rules. It uses the public commands: ``judge``,
+``import`` of a csv-long file, decisions of an adjudicator, ``export`` as jsonl. The labels of the
+annotators are the failures in ``planted.jsonl`` with human errors: missed failures, false alarms, a
+confusable mode, a span too many or too few. The draw is seeded; ids and times are those of the run.
 """
 
 from __future__ import annotations
@@ -42,24 +40,27 @@ from mast_tui.workspace import Workspace
 SAMPLES: Final = Path(__file__).resolve().parent.parent / "sample_traces"
 MAST: Final = load_mast()
 
+TraceKey = tuple[str, int | None]
+"""The file name and the record of a trace."""
+
 LEFT_OPEN: Final = 4
-"""On so many traces one conflict stays for whoever looks at the samples first."""
+"""The number of traces with a conflict that is left to the user of the samples."""
 
 UNREAD: Final = {"mira": ("email-relay-rejects", "support_desk"), "tomas": ("shipping-quote",)}
-"""What an annotator has not finished: the first one not begun, the others open."""
+"""The unfinished traces of each annotator: the first is not begun, the others are open."""
 
 START: Final = {"mira": "2026-11-02T08:{:02d}:00Z", "tomas": "2026-11-03T14:{:02d}:00Z"}
 
 
 @dataclass(frozen=True)
 class Habits:
-    """How an annotator works, as chances."""
+    """The probabilities of an annotator's decisions and errors."""
 
     name: str
     assisted: bool
     finds: float
     finds_mechanical: float
-    sees_what_is_none: float
+    false_alarm: float
     confuses: float
     shifts: float
     quotes: float
@@ -84,40 +85,38 @@ def make(output: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         table = Path(folder) / "labels.csv"
         database = str(Path(folder) / "samples.db")
-        write_table(table, traces)
-        command(
+        _write_table(table, traces)
+        _run(
             "judge", str(SAMPLES), "--judge", "rules", "--rules", "all", "--quiet",
             "--workspace", database,
         )  # fmt: skip
-        command(
-            "import", str(table), "--format", "csv-long", "--allow-new", "--workspace", database
-        )
-        adjudicate(database, list(traces.values()))
-        command("export", "--format", "jsonl", "-o", str(output), "--workspace", database)
+        _run("import", str(table), "--format", "csv-long", "--allow-new", "--workspace", database)
+        _adjudicate(database, list(traces.values()))
+        _run("export", "--format", "jsonl", "-o", str(output), "--workspace", database)
 
 
-def command(*args: str) -> None:
-    """A command line, which must succeed."""
+def _run(*args: str) -> None:
+    """Run a command line, which must succeed."""
     code = run(split_command(args))
     if code:
         sys.exit(code)
 
 
 def read_places(name: str) -> list[dict[str, Any]]:
-    """The lines of ``planted.jsonl`` or ``clean.jsonl``."""
+    """Return the lines of ``planted.jsonl`` or ``clean.jsonl``."""
     lines = (SAMPLES / name).read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines if line]
 
 
-def write_table(path: Path, traces: dict[tuple[str, int | None], Trace]) -> None:
-    """What both annotators say, as csv-long."""
+def _write_table(path: Path, traces: dict[TraceKey, Trace]) -> None:
+    """Write the labels of both annotators as csv-long."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, restval="")
         writer.writeheader()
         for habits in PEOPLE:
             chance = random.Random(f"{habits.name}: seed 3")
-            for number, (place, trace) in enumerate(sorted(traces.items(), key=str)):
-                for row in rows_of(habits, chance, place, trace):
+            for number, (key, trace) in enumerate(sorted(traces.items(), key=str)):
+                for row in _label_rows(habits, chance, key, trace):
                     row |= {
                         "trace_id": trace.identity.trace_id,
                         "annotator": habits.name,
@@ -127,37 +126,39 @@ def write_table(path: Path, traces: dict[tuple[str, int | None], Trace]) -> None
                     writer.writerow(row)
 
 
-def rows_of(
-    habits: Habits, chance: random.Random, place: tuple[str, int | None], trace: Trace
+def _label_rows(
+    habits: Habits, chance: random.Random, key: TraceKey, trace: Trace
 ) -> Iterator[dict[str, str]]:
-    """One annotator's rows for one trace."""
+    """Yield an annotator's rows for one trace."""
     unread = UNREAD[habits.name]
-    if place[0].startswith(unread[0]):
+    if key[0].startswith(unread[0]):
         return
     labels = []
-    for planted in (p for p in read_places("planted.jsonl") if where(p) == place):
-        found = habits.finds_mechanical if planted["mechanical"] else habits.finds
-        if chance.random() < found:
-            labels.append(label_row(habits, chance, planted, trace))
-    for clean in (p for p in read_places("clean.jsonl") if where(p) == place):
-        if chance.random() < habits.sees_what_is_none:
-            labels.append(label_row(habits, chance, clean, trace) | {"note": ""})
-    yield from unique(labels)
+    for planted in read_places("planted.jsonl"):
+        if trace_key(planted) == key:
+            finds = habits.finds_mechanical if planted["mechanical"] else habits.finds
+            if chance.random() < finds:
+                labels.append(_label_row(habits, chance, planted, trace))
+    for clean in read_places("clean.jsonl"):
+        if trace_key(clean) == key and chance.random() < habits.false_alarm:
+            labels.append(_label_row(habits, chance, clean, trace) | {"note": ""})
+    yield from _unique(labels)
     present = {row["mode"] for row in labels}
     for mode in MAST.modes:
         if mode.code not in present:
             unsure = chance.random() < 0.03
             yield {"mode": mode.code, "value": "unsure" if unsure else "absent"}
-    if not any(place[0].startswith(name) for name in unread):
+    if not any(key[0].startswith(name) for name in unread):
         yield {"value": "finished"}
 
 
-def where(planted: dict[str, Any]) -> tuple[str, int | None]:
+def trace_key(planted: dict[str, Any]) -> TraceKey:
+    """Return the file name and the record of the trace with a planted failure."""
     return planted["trace"], planted["record"]
 
 
-def unique(rows: list[dict[str, str]]) -> Iterator[dict[str, str]]:
-    """The rows without a second label of one mode at one place."""
+def _unique(rows: list[dict[str, str]]) -> Iterator[dict[str, str]]:
+    """Yield the rows without a second label of one mode at one place."""
     seen = set()
     for row in rows:
         key = (row["mode"], row.get("span_first"), row.get("span_last"), row.get("quote"))
@@ -166,10 +167,10 @@ def unique(rows: list[dict[str, str]]) -> Iterator[dict[str, str]]:
             yield row
 
 
-def label_row(
+def _label_row(
     habits: Habits, chance: random.Random, planted: dict[str, Any], trace: Trace
 ) -> dict[str, str]:
-    """A label for what is planted, or seems to be, with this person's slips."""
+    """Return an annotator's label of a planted failure or of a false alarm, with errors."""
     mode = MAST.mode(planted["slug"])
     if mode.confusable and chance.random() < habits.confuses:
         mode = MAST.mode(chance.choice(mode.confusable).slug)
@@ -186,8 +187,9 @@ def label_row(
     if chance.random() < habits.writes_notes:
         row["note"] = planted["why"].split(". ")[0].rstrip(".") + "."
     if planted["quote"] and chance.random() < habits.quotes:
-        return row | quoted(planted, trace)
-    first, last = trace.index_of(planted["first"]), trace.index_of(planted["last"])
+        return row | _quoted(planted, trace)
+    first = trace.index_of(planted["first"])
+    last = trace.index_of(planted["last"])
     if first is None or last is None:
         raise SystemExit(f"{planted['trace']}: {planted['first']} … {planted['last']} is not there")
     if chance.random() < habits.shifts:
@@ -198,13 +200,14 @@ def label_row(
     return row | {"span_first": trace.span(first).key, "span_last": trace.span(last).key}
 
 
-def quoted(planted: dict[str, Any], trace: Trace) -> dict[str, str]:
-    """The planted quote as a target."""
-    key, quote = planted["quote_span"], planted["quote"]
+def _quoted(planted: dict[str, Any], trace: Trace) -> dict[str, str]:
+    """Return the fields of a label on the quote of a planted failure."""
+    key = planted["quote_span"]
+    quote = planted["quote"]
     index = trace.index_of(key)
     start = -1 if index is None else trace.text(index).find(quote)
     if start < 0:
-        raise SystemExit(f"{planted['trace']}: {quote!r} does not stand in {key}")
+        raise SystemExit(f"{planted['trace']}: {quote!r} is not in {key}")
     return {
         "span_first": key,
         "span_last": key,
@@ -214,44 +217,41 @@ def quoted(planted: dict[str, Any], trace: Trace) -> dict[str, str]:
     }
 
 
-def adjudicate(database: str, traces: list[Trace]) -> None:
-    """Decide the conflicts as the plants have it, but for one on each of the last traces."""
+def _adjudicate(database: str, traces: list[Trace]) -> None:
+    """Decide the conflicts by the planted failures, all but one on each of the last traces."""
     adjudicator = PEOPLE[0].name
     workspace = Workspace.open(database)
     order_of = SpanOrders(workspace, traces)
-    planted = {(where(p), p["slug"]) for p in read_places("planted.jsonl")}
-    places = {t.identity.trace_id: (t.path.name, t.record) for t in traces}
+    planted = {(trace_key(row), row["slug"]) for row in read_places("planted.jsonl")}
+    trace_keys = {trace.identity.trace_id: (trace.path.name, trace.record) for trace in traces}
     entries = sorted(
         queue(workspace, MAST, adjudicator, order_of=order_of), key=lambda entry: entry.trace_id
     )
     disputed = [entry.trace_id for entry in entries if entry.gold and entry.gold.conflicts]
-    kept = disputed[-LEFT_OPEN:]
+    left_open = disputed[-LEFT_OPEN:]
     for entry in entries:
-        sitting = Adjudication(
+        adjudication = Adjudication(
             workspace, MAST, entry.trace_id, adjudicator, order=order_of(entry.trace_id)
         )
-        conflicts = sitting.gold.conflicts
-        for conflict in conflicts[: -1 if entry.trace_id in kept else None]:
-            shows = (places[entry.trace_id], conflict.mode) in planted
-            sitting.decide(conflict, choice_for(conflict, shows), reason=reason_for(shows))
+        conflicts = adjudication.gold.conflicts
+        for conflict in conflicts[: -1 if entry.trace_id in left_open else None]:
+            is_planted = (trace_keys[entry.trace_id], conflict.mode) in planted
+            reason = "" if is_planted else "the definition does not fit"
+            adjudication.decide(conflict, _right_choice(conflict, is_planted), reason=reason)
     workspace.close()
 
 
-def choice_for(conflict: Conflict, shows: bool) -> Choice:
-    """What somebody who knows the plants would decide."""
-    finders = [said for said in conflict.said if said.targets]
+def _right_choice(conflict: Conflict, is_planted: bool) -> Choice:
+    """Return the choice of an adjudicator who knows the planted failures."""
+    finders = [side for side in conflict.said if side.targets]
     if conflict.kind is ConflictKind.PLACE and finders:
         return choice_of_side(conflict, finders[0].annotator)
-    if shows and finders:
+    if is_planted and finders:
         return choice_of_all_places(conflict) or choice_of_side(conflict, finders[0].annotator)
-    for said in conflict.said:
-        if said.value is VerdictValue.ABSENT:
-            return choice_of_side(conflict, said.annotator)
+    for side in conflict.said:
+        if side.value is VerdictValue.ABSENT:
+            return choice_of_side(conflict, side.annotator)
     return ABSENT_CHOICE
-
-
-def reason_for(shows: bool) -> str:
-    return "" if shows else "the definition does not fit"
 
 
 if __name__ == "__main__":

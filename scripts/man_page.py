@@ -1,9 +1,9 @@
-"""Prints the man page, from the commands themselves and docs/commands.md.
+"""Print the man page, from the commands themselves and docs/commands.md.
 
     .venv/bin/python scripts/man_page.py > mast-tui.1
 
-What each command says under --help stands in it, and from the page on the commands the options
-that they share and the exit codes. The site of the documentation has it as mast-tui.1.
+It has the text of each command's --help, and the shared options and the exit codes of
+docs/commands.md. The site of the documentation has it as mast-tui.1.
 """
 
 from __future__ import annotations
@@ -25,40 +25,40 @@ DOCS: Final = Path(__file__).resolve().parent.parent / "docs"
 TITLE: Final = "label failures in traces of LLM agents"
 
 SHARED: Final = ("workspace", "annotator", "taxonomy", "blind", "assisted", "json", "help")
-"""Options that the page on the commands explains; in a command they take their name alone."""
+"""Options that docs/commands.md explains; a command lists only their names."""
 
 _MARKUP: Final = re.compile(r"\[([^\]]+)\]\([^)]+\)|`([^`]+)`|\*\*([^*]+)\*\*")
 
 
 def escaped(text: str) -> str:
-    """Text that troff prints as it stands."""
+    """Return a text that troff prints unchanged."""
     text = text.replace("\\", "\\e").replace("-", "\\-")
     return re.sub(r"^([.'])", r"\\&\1", text, flags=re.MULTILINE)
 
 
 def plain(markdown: str) -> str:
-    """A piece of Markdown without its marks."""
-    words = _MARKUP.sub(lambda found: found[1] or found[2] or found[3], markdown)
-    return words.replace("`", "").replace("\\|", "|")
+    """Return a piece of Markdown without its markup."""
+    text = _MARKUP.sub(lambda match: match[1] or match[2] or match[3], markdown)
+    return text.replace("`", "").replace("\\|", "|")
 
 
 def table(heading: str) -> Iterator[tuple[str, str]]:
-    """The rows of the table under a heading of docs/commands.md."""
+    """Return the rows of the table under a heading of docs/commands.md."""
     text = (DOCS / "commands.md").read_text("utf-8")
     section = text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| (.+?) \| (.+?) \|$", section, re.MULTILINE)
-    return ((plain(term), plain(words)) for term, words in rows[1:])
+    return ((plain(term), plain(description)) for term, description in rows[1:])
 
 
-def tagged(term: str, words: str) -> Iterator[str]:
-    """A term and what is said about it, indented."""
+def _tagged(term: str, description: str) -> Iterator[str]:
+    """Yield the lines of a term and its indented description."""
     yield ".TP"
     yield f"\\fB{escaped(term)}\\fR"
-    yield escaped(" ".join(words.split()))
+    yield escaped(" ".join(description.split()))
 
 
-def command_lines(name: str, command: click.Command) -> Iterator[str]:
-    """A command: how it is called, what it does, and its options; then those under it."""
+def _command_lines(name: str, command: click.Command) -> Iterator[str]:
+    """Yield the usage, help and options of a command, then those of its subcommands."""
     context = click.Context(command, info_name=name)
     pieces = " ".join(command.collect_usage_pieces(context))
     yield f".SS {escaped(name)}"
@@ -69,7 +69,7 @@ def command_lines(name: str, command: click.Command) -> Iterator[str]:
     for option in command.get_params(context):
         record = option.get_help_record(context)
         if record is not None and option.name not in SHARED:
-            yield from tagged(*record)
+            yield from _tagged(*record)
     shared = [
         option.opts[0]
         for option in command.params
@@ -79,12 +79,12 @@ def command_lines(name: str, command: click.Command) -> Iterator[str]:
         yield ".PP"
         yield escaped(f"Also {', '.join(shared)}: see OPTIONS.")
     if isinstance(command, click.Group):
-        for below, one in command.commands.items():
-            yield from command_lines(f"{name} {below}", one)
+        for subname, subcommand in command.commands.items():
+            yield from _command_lines(f"{name} {subname}", subcommand)
 
 
 def man_page() -> str:
-    """The page in the language of man."""
+    """Return the page in the language of troff."""
     lines = [
         f'.TH MAST\\-TUI 1 "" "mast\\-tui {__version__}" "mast\\-tui"',
         ".SH NAME",
@@ -98,14 +98,14 @@ def man_page() -> str:
         ".SH OPTIONS",
         "All commands share these; one that has no use for an option refuses it.",
     ]
-    for term, words in table("What they share"):
-        lines += tagged(term, words)
+    for term, description in table("What they share"):
+        lines += _tagged(term, description)
     lines.append(".SH COMMANDS")
     for name in COMMANDS:
-        lines += command_lines(name, load_command(name))
+        lines += _command_lines(name, load_command(name))
     lines.append(".SH EXIT STATUS")
-    for term, words in table("Exit codes"):
-        lines += tagged(term, words)
+    for term, description in table("Exit codes"):
+        lines += _tagged(term, description)
     return "\n".join(lines) + "\n"
 
 

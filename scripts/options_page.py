@@ -1,7 +1,7 @@
-"""The site's page with the options of every command, made from the commands themselves.
+"""The site's page with the options of every command, made from the commands.
 
-`scripts/site_pages.py` adds it when the site is built. A row has the help text of the option and
-what it needs or excludes by the rules of the command.
+`scripts/site_pages.py` adds it when the site is built. A row has the help text of the option
+and the options that it needs or excludes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SHARED: Final = ("--workspace", "--annotator", "--taxonomy", "--blind", "--assis
 
 
 def cell(text: str) -> str:
-    """Return a text on one line that Markdown shows as it is in a table, options as code."""
+    """Return a text as a cell of a Markdown table, with options as code."""
     pieces = re.split(r"(?<![\w-])(--[a-z][a-z-]*)", " ".join(text.split()))
     plain = [re.sub(r"([|<>*_])", r"\\\1", piece) for piece in pieces[::2]]
     code = [f"`{piece}`" for piece in pieces[1::2]]
@@ -36,7 +36,7 @@ def cell(text: str) -> str:
 
 
 def conditions(command: click.Command, option: click.Option) -> Iterator[str]:
-    """Yield what an option needs and excludes, by the rules that look at no value.
+    """Yield the needs and exclusions of an option, by the rules that depend on no value.
 
     Args:
         command: The command with the rules.

@@ -1,10 +1,10 @@
-"""Write runs of an invented agent, some of which repeat a step, to try an experiment on.
+"""Write runs of an invented agent, some of which repeat a step, for a practice experiment.
 
     python scripts/practice_runs.py FOLDER [--rate R] [--success S]
         [--tasks N] [--runs K] [--seed S]
 
 Each task has a name and K runs. In a share R of the runs the agent makes one call four times with
-the same answer, which the rules find as 1.3; tasks differ in how often. The draw is seeded.
+the same answer, which the rules find as 1.3; the share differs by task. The draw is seeded.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ def call(number: int, command: str, answer: str) -> list[dict[str, Any]]:
 
     Args:
         number: The number of the call in its run.
-        command: What is called.
-        answer: What comes back.
+        command: The command of the call.
+        answer: The output of the command.
     """
     function = {"name": "shell", "arguments": json.dumps({"command": command})}
-    made = {"id": f"call_{number}", "type": "function", "function": function}
+    tool_call = {"id": f"call_{number}", "type": "function", "function": function}
     return [
-        {"role": "assistant", "content": f"I look at {command}.", "tool_calls": [made]},
+        {"role": "assistant", "content": f"I look at {command}.", "tool_calls": [tool_call]},
         {"role": "tool", "tool_call_id": f"call_{number}", "content": answer},
     ]
 
@@ -44,7 +44,7 @@ def run_of(task: int, trial: int, seed: int, *, repeats: bool, succeeds: bool) -
     Args:
         task: The number of its task.
         trial: The number of the run.
-        seed: The seed of its folder, so that no run is that of another folder.
+        seed: The seed of its folder, which makes it differ from runs of other folders.
         repeats: Whether the agent repeats a step.
         succeeds: Whether it finds the cause.
     """
@@ -72,8 +72,8 @@ def write_runs(
     """Write the runs of all tasks, a file each.
 
     Args:
-        folder: The folder, which is made.
-        rate: The share of runs that repeat a step, at a task of middle difficulty.
+        folder: The folder, created if necessary.
+        rate: The share of runs of a task of mean difficulty that repeat a step.
         success: The share of runs that succeed.
         tasks: The number of tasks.
         runs: The number of runs of each.
@@ -82,17 +82,17 @@ def write_runs(
     folder.mkdir(parents=True, exist_ok=True)
     generator = random.Random(seed)
     for task in range(1, tasks + 1):
-        # The same task is as hard in every folder.
+        # A task is equally hard in every folder.
         hard = random.Random(task).gauss(0, SPREAD)
         for trial in range(1, runs + 1):
-            made = run_of(
+            document = run_of(
                 task,
                 trial,
                 seed,
                 repeats=generator.random() < _shifted(rate, hard),
                 succeeds=generator.random() < _shifted(success, -hard),
             )
-            (folder / f"T{task}-{trial}.json").write_text(json.dumps(made), "utf-8")
+            (folder / f"T{task}-{trial}.json").write_text(json.dumps(document), "utf-8")
 
 
 def _shifted(rate: float, logits: float) -> float:

@@ -1,15 +1,15 @@
-"""A server to practise with: it speaks the OpenAI chat API on this machine, and has no model.
+"""A practice server of the OpenAI chat API without a model.
 
-It answers the questions of ``mast-tui judge --judge llm`` by three plain rules of its own, with
-real quotes, so that the whole way can be tried offline and for nothing::
+It answers the requests of ``mast-tui judge --judge llm`` by three simple rules of its own, with
+quotes of the trace, so that you can try the judge offline and at no cost::
 
     python scripts/practice_server.py --port 8765
     mast-tui judge runs/ --judge llm --model practice --base-url http://127.0.0.1:8765/v1
 
-What it finds says nothing about any trace: equal tool calls in a row, words of success after an
-error that nothing followed up, and a thanks or a farewell that is repeated. Ctrl-C ends it.
+Its findings are worthless: equal tool calls in a row, a claim of success after an error that
+nothing checked, and repeated thanks or farewells. Ctrl-C ends it.
 
-It can make errors to practise on, which guidelines and examples in the prompt correct::
+It can make errors, which guidelines and examples in the prompt correct::
 
     python scripts/practice_server.py --false-alarm "2.6=I restart" --overlook 1.3 --noise 0.05
 
@@ -33,8 +33,9 @@ from typing import Any, Final
 
 MODEL: Final = "practice"
 
-REPETITION, NO_VERIFICATION, NO_END = "1.3", "3.2", "1.5"
-"""The codes of the modes that it knows something to say about."""
+REPETITION: Final = "1.3"
+NO_END: Final = "1.5"
+NO_VERIFICATION: Final = "3.2"
 
 _MARK: Final = re.compile(r"\[(\w+) data begins\]")
 _ASKED: Final = re.compile(r"Judge these modes, one entry for each: ([^\n]*?)\. ")
@@ -67,22 +68,22 @@ class ShownSpan:
 
 
 def spans_of(user: str) -> list[ShownSpan]:
-    """The spans of the message that holds the data."""
+    """Return the spans of the message with the data."""
     mark = _MARK.match(user)
     if mark is None:
         return []
     header = re.compile(rf"^\[{mark[1]} ([^\n]*)$", re.MULTILINE)
     parts = header.split(user)[1:]
-    found = []
+    spans = []
     for title, text in zip(parts[::2], parts[1::2], strict=True):
         number = re.match(r"#(\d+)\] (.*)", title)
         if number is not None:
-            found.append(ShownSpan(int(number[1]), number[2], text.strip("\n")))
-    return found
+            spans.append(ShownSpan(int(number[1]), number[2], text.strip("\n")))
+    return spans
 
 
 def findings(spans: Sequence[ShownSpan]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """What the rules find, each with its mode's code."""
+    """Yield the findings of the rules, each with the code of its mode."""
     calls = [span for span in spans if span.is_call]
     for _, group in groupby(calls, key=lambda span: (span.header, span.text)):
         same = list(group)
@@ -101,9 +102,10 @@ def findings(spans: Sequence[ShownSpan]) -> Iterator[tuple[str, dict[str, Any]]]
                 yield NO_VERIFICATION, _finding(span, span, claim[0], why, 0.6)
     polite = [span for span in spans if len(span.text) < 400 and _FAREWELL.search(span.text)]
     if len(polite) >= 3:
-        said = _FAREWELL.search(polite[1].text)
-        assert said is not None
-        yield NO_END, _finding(polite[1], polite[-1], said[0], "they go on taking their leave", 0.5)
+        farewell = _FAREWELL.search(polite[1].text)
+        assert farewell is not None
+        why = "they go on taking their leave"
+        yield NO_END, _finding(polite[1], polite[-1], farewell[0], why, 0.5)
 
 
 def _finding(
@@ -122,8 +124,13 @@ def _finding(
 
 @dataclass(frozen=True)
 class Errors:
-    """The errors to make: words by the code of the mode that they seem to show, the codes of
-    overlooked modes, and the share of verdicts that are reversed at random."""
+    """The errors of the server.
+
+    Attributes:
+        false_alarms: The text that raises a false alarm, by the code of its mode.
+        overlooked: The codes of overlooked modes.
+        noise: The share of verdicts that are reversed at random.
+    """
 
     false_alarms: Mapping[str, str] = field(default_factory=dict)
     overlooked: frozenset[str] = frozenset()
@@ -139,12 +146,12 @@ class Errors:
             spans: The spans of the trace.
             by_mode: The findings by the code of their mode, which are changed.
         """
-        for code, words in self.false_alarms.items():
+        for code, text in self.false_alarms.items():
             if not taught(system, code, "absent"):
                 for span in spans:
-                    if words in span.text:
-                        why = f"it says “{words}”"
-                        by_mode.setdefault(code, []).append(_finding(span, span, words, why, 0.6))
+                    if text in span.text:
+                        why = f"it says “{text}”"
+                        by_mode.setdefault(code, []).append(_finding(span, span, text, why, 0.6))
         for code in self.overlooked:
             if not taught(system, code, "present"):
                 by_mode.pop(code, None)
@@ -178,7 +185,7 @@ def taught(system: str, code: str, verdict: str) -> bool:
 
 
 def answer_to(body: dict[str, Any], errors: Errors | None = None) -> dict[str, Any]:
-    """Return the answer to a request, as the model's JSON object.
+    """Return the answer to a request as the JSON object of a model.
 
     Args:
         body: The request.
@@ -203,26 +210,36 @@ def answer_to(body: dict[str, Any], errors: Errors | None = None) -> dict[str, A
         parts = re.findall(r"^#\d+ to #\d+ were read; errors: .*$", user, re.MULTILINE)
         return {"story": "\n".join(parts) or "There is nothing to tell."}
     if "decisive step" in last_line:
-        found = sorted(findings(spans_of(user)), key=lambda one: one[1]["first"])
-        if not found:
-            return {"notes": "", "decisive": []}
-        code, finding = found[0]
-        remedy = {"correction": "Stop and look at what came back", "then": "It goes on from there"}
-        return {"notes": "", "decisive": [finding | remedy | {"mode": code}]}
+        return _decisive_step(spans_of(user))
     asked = _ASKED.search(f"{user} ")
     codes = asked[1].split(", ") if asked else []
-    spans = spans_of(user)
+    return _verdicts(codes, str(body["messages"][0].get("content", "")), spans_of(user), errors)
+
+
+def _decisive_step(spans: Sequence[ShownSpan]) -> dict[str, Any]:
+    """Return the answer that names the earliest finding as the decisive step."""
+    matches = sorted(findings(spans), key=lambda match: match[1]["first"])
+    if not matches:
+        return {"notes": "", "decisive": []}
+    code, finding = matches[0]
+    remedy = {"correction": "Stop and look at what came back", "then": "It goes on from there"}
+    return {"notes": "", "decisive": [finding | remedy | {"mode": code}]}
+
+
+def _verdicts(
+    codes: Sequence[str], system: str, spans: Sequence[ShownSpan], errors: Errors | None
+) -> dict[str, Any]:
+    """Return the answer with a verdict and the findings of each mode."""
     by_mode: dict[str, list[dict[str, Any]]] = {}
     for code, finding in findings(spans):
         by_mode.setdefault(code, []).append(finding)
     if errors is not None and spans:
-        system = str(body["messages"][0].get("content", ""))
         errors.apply(system, spans, by_mode)
         for code in codes:
             if errors.reverses(system, code, spans) and by_mode.pop(code, None) is None:
                 last = spans[-1]
                 by_mode[code] = [_finding(last, last, last.text, "by chance", 0.5)]
-    answer: dict[str, Any] = {
+    return {
         "modes": {
             code: {
                 "notes": "" if code in by_mode or not errors else "No span shows it.",
@@ -232,11 +249,10 @@ def answer_to(body: dict[str, Any], errors: Errors | None = None) -> dict[str, A
             for code in codes
         }
     }
-    return answer
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers ``/v1/chat/completions`` and ``/v1/models``."""
+    """A handler of ``/v1/chat/completions`` and ``/v1/models``."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -254,7 +270,6 @@ class Handler(BaseHTTPRequestHandler):
         time.sleep(self.seconds)
         text = json.dumps(answer_to(body, self.errors))
         sent = sum(len(str(message.get("content", ""))) for message in body["messages"]) // 4
-        said = {"role": "assistant", "content": text}
         self._send(
             200,
             {
@@ -262,7 +277,13 @@ class Handler(BaseHTTPRequestHandler):
                 "object": "chat.completion",
                 "created": int(time.time()),
                 "model": MODEL,
-                "choices": [{"index": 0, "message": said, "finish_reason": "stop"}],
+                "choices": [
+                    {
+                        "index": 0,
+                        "message": {"role": "assistant", "content": text},
+                        "finish_reason": "stop",
+                    }
+                ],
                 "usage": {
                     "prompt_tokens": sent,
                     "completion_tokens": len(text) // 4,
@@ -272,7 +293,7 @@ class Handler(BaseHTTPRequestHandler):
         )
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing of single requests."""
+        """Log nothing."""
 
     def _send(self, status: int, document: dict[str, Any]) -> None:
         data = json.dumps(document).encode()
@@ -284,22 +305,22 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Serve until somebody presses Ctrl-C."""
-    parser = argparse.ArgumentParser(description="A server to practise with; it has no model.")
-    parser.add_argument("--port", type=int, default=8765, help="0 takes any that is free")
+    """Serve until the user presses Ctrl-C."""
+    parser = argparse.ArgumentParser(description="A practice server without a model.")
+    parser.add_argument("--port", type=int, default=8765, help="0 for any free port")
     parser.add_argument("--seconds", type=float, default=0.0, help="before each answer")
     parser.add_argument(
         "--false-alarm", action="append", default=[], metavar="CODE=WORDS", help="an error to make"
     )
     parser.add_argument("--overlook", action="append", default=[], metavar="CODE", help="another")
     parser.add_argument("--noise", type=float, default=0.0, help="the share of random errors")
-    chosen = parser.parse_args(arguments)
-    alarms = dict(text.split("=", 1) for text in chosen.false_alarm)
+    options = parser.parse_args(arguments)
+    alarms = dict(text.split("=", 1) for text in options.false_alarm)
     errors = None
-    if alarms or chosen.overlook or chosen.noise:
-        errors = Errors(alarms, frozenset(chosen.overlook), chosen.noise)
-    handler = type("Slow", (Handler,), {"seconds": chosen.seconds, "errors": errors})
-    with ThreadingHTTPServer(("127.0.0.1", chosen.port), handler) as server:
+    if alarms or options.overlook or options.noise:
+        errors = Errors(alarms, frozenset(options.overlook), options.noise)
+    handler = type("Slow", (Handler,), {"seconds": options.seconds, "errors": errors})
+    with ThreadingHTTPServer(("127.0.0.1", options.port), handler) as server:
         print(f"http://127.0.0.1:{server.server_address[1]}/v1", flush=True)
         try:
             server.serve_forever()

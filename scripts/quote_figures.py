@@ -1,13 +1,13 @@
-"""Print how the quote check does on quotes that were edited honestly, and on altered ones.
+"""Print how often the quote check accepts honestly edited quotes, and altered quotes.
 
     python scripts/quote_figures.py [--half held-out|tuning] [--seed N] [--per-kind N] [--json]
                                     [--misses] [--corpus FOLDER]
 
-Stretches of the traces under a folder are drawn by seed and edited: as a model that quotes
-honestly may, and so that they say something else. Each is then looked for as a judge's quote is, in
-half of the cases under a wrong number. A trace belongs to one half, by its content and the seed:
-look at single cases (``--misses``) and choose limits on the tuning half only, the figures that
-count are those of the held-out half. Altered quotes that happen to stand in the trace are left out.
+The script draws passages of the traces under a folder and edits them, honestly or so that the
+meaning changes. It then locates each as the quote of a judge, half of them with a wrong number of
+the span. A trace belongs to one half, by its content and the seed. Read single cases (``--misses``)
+and choose limits on the tuning half only; publish the figures of the held-out half. Altered quotes
+that are in the trace by chance are left out.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from random import Random
@@ -63,9 +63,9 @@ _OPPOSITES: Final = """
     and/or if/unless
 """
 _OPPOSITE: Final[dict[str, str]] = {
-    a: b
-    for one, other in re.findall(r"(\w+)/(\w+)", _OPPOSITES)
-    for a, b in ((one, other), (other, one))
+    word: opposite
+    for pair in re.findall(r"(\w+)/(\w+)", _OPPOSITES)
+    for word, opposite in (pair, reversed(pair))
 }
 _QUALIFIER: Final = re.compile(
     r"\b(?:only|almost|may|might|should|could|if|probably|likely|some|partially|about|at least|"
@@ -77,7 +77,14 @@ _SPEAKERS: Final = ("Assistant: ", "Agent: ", "User: ", "**Assistant:** ", "Tool
 
 @dataclass(frozen=True, slots=True)
 class QuotedTrace:
-    """A trace, its texts, their letters together, and the words of all traces."""
+    """A trace to quote.
+
+    Attributes:
+        trace: The trace.
+        texts: The texts of its spans.
+        letters: The letters and digits of all texts, in lower case.
+        vocabulary: The words of all traces.
+    """
 
     trace: Trace
     texts: Sequence[str]
@@ -86,42 +93,61 @@ class QuotedTrace:
 
     @property
     def locator(self) -> Locator:
-        """A locator that has seen nothing yet."""
+        """A new locator."""
         return Locator(RedactedView(self.trace, Redaction.none()))
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
-    """A stretch of a trace: ``before`` it and ``after`` it stands the rest of its text."""
+class Passage:
+    """A passage of a trace.
 
-    of: QuotedTrace
-    others: Sequence[QuotedTrace]
+    Attributes:
+        source: The trace.
+        traces: All traces, as sources of other texts.
+        span: The index of the span.
+        start: The offset in the text of the span.
+        quote: The text of the passage.
+        random: The source of randomness for edits.
+    """
+
+    source: QuotedTrace
+    traces: Sequence[QuotedTrace]
     span: int
     start: int
     quote: str
-    chance: Random
+    random: Random
 
     @property
     def text(self) -> str:
-        """The text of the span in which it stands."""
-        return self.of.texts[self.span]
+        """The text of the whole span."""
+        return self.source.texts[self.span]
 
     def foreign(self, length: int) -> str:
-        """Words of another trace."""
+        """Return a text of another trace."""
+        kind = QuoteKind("", lambda passage: passage.quote, length, length + 40)
         for _ in range(_TRIES):
-            other = self.chance.choice(self.others)
-            drawn = _stretch(other, self.others, self.chance, length, length + 40)
-            if drawn is not None and other is not self.of:
-                return drawn.quote
+            other = self.random.choice(self.traces)
+            passage = _draw_passage(other, self.traces, self.random, kind)
+            if passage is not None and other is not self.source:
+                return passage.quote
         return "which nobody had written down in all of these words before it was asked for " * 4
 
 
-Edit = Callable[[Drawn], str | None]
+Edit = Callable[[Passage], str | None]
 
 
 @dataclass(frozen=True, slots=True)
 class QuoteKind:
-    """A way of editing, and how long the stretches are. ``only`` is what they must hold."""
+    """A kind of edit.
+
+    Attributes:
+        name: The name.
+        edit: The edit; it returns None if it does not apply to a passage.
+        shortest: The least length of a passage.
+        longest: The greatest length of a passage.
+        only: A pattern that passages match.
+        check: Whether altered quotes that are in the trace are left out.
+    """
 
     name: str
     edit: Edit
@@ -134,168 +160,177 @@ class QuoteKind:
 # Honest edits
 
 
-def _joined(d: Drawn) -> str | None:
-    return " ".join(d.quote.split()) if "\n" in d.quote else None
+def _joined(passage: Passage) -> str | None:
+    return " ".join(passage.quote.split()) if "\n" in passage.quote else None
 
 
-def _broken(d: Drawn) -> str | None:
-    words = d.quote.split(" ")
-    return "".join(w + d.chance.choice([" ", " ", "\n", "\n  "]) for w in words).strip()
+def _broken(passage: Passage) -> str | None:
+    blanks = [" ", " ", "\n", "\n  "]
+    words = passage.quote.split(" ")
+    return "".join(word + passage.random.choice(blanks) for word in words).strip()
 
 
-def _curly(d: Drawn) -> str | None:
-    text = re.sub(r'(?<!\w)"', "“", d.quote).replace('"', "”").replace("'", "’")
-    return _changed(d, re.sub(r"-", "–", text))
+def _curly(passage: Passage) -> str | None:
+    text = re.sub(r'(?<!\w)"', "“", passage.quote).replace('"', "”").replace("'", "’")
+    return _changed(passage, re.sub(r"-", "–", text))
 
 
-def _straight(d: Drawn) -> str | None:
+def _straight(passage: Passage) -> str | None:
     table = str.maketrans({"“": '"', "”": '"', "’": "'", "‘": "'", "—": "-", "–": "-"})
-    return _changed(d, d.quote.translate(table))
+    return _changed(passage, passage.quote.translate(table))
 
 
-def _case(d: Drawn) -> str | None:
-    return _changed(d, d.quote[0].swapcase() + d.quote[1:])
+def _case(passage: Passage) -> str | None:
+    return _changed(passage, passage.quote[0].swapcase() + passage.quote[1:])
 
 
-def _period(d: Drawn) -> str | None:
-    return None if d.quote[-1] in ".!?:;,…" else d.quote + "."
+def _period(passage: Passage) -> str | None:
+    return None if passage.quote[-1] in ".!?:;,…" else passage.quote + "."
 
 
-def _no_period(d: Drawn) -> str | None:
-    return _changed(d, d.quote.rstrip(".!?:;,"))
+def _no_period(passage: Passage) -> str | None:
+    return _changed(passage, passage.quote.rstrip(".!?:;,"))
 
 
-def _no_markdown(d: Drawn) -> str | None:
-    text = re.sub(r"(?m)^[ \t]*(?:#{1,6}|[-*+>])[ \t]+", "", d.quote)
+def _no_markdown(passage: Passage) -> str | None:
+    text = re.sub(r"(?m)^[ \t]*(?:#{1,6}|[-*+>])[ \t]+", "", passage.quote)
     text = re.sub(r"\[([^\[\]\n]+)\]\([^()\s]+\)", r"\1", text)
     text = re.sub(r"\*\*|__|`|~~|(?<!\w)\*|\*(?!\w)", "", text).strip()
-    return _changed(d, text)
+    return _changed(passage, text)
 
 
-def _no_pipes(d: Drawn) -> str | None:
-    text = re.sub(r"(?m)^[|:\- ]+$", "", d.quote).replace("|", " ")
-    return _changed(d, " ".join(text.split()))
+def _no_pipes(passage: Passage) -> str | None:
+    text = re.sub(r"(?m)^[|:\- ]+$", "", passage.quote).replace("|", " ")
+    return _changed(passage, " ".join(text.split()))
 
 
-def _no_tags(d: Drawn) -> str | None:
-    return _changed(d, re.sub(r"</?[a-zA-Z][^<>\n]*>", "", d.quote).strip())
+def _no_tags(passage: Passage) -> str | None:
+    return _changed(passage, re.sub(r"</?[a-zA-Z][^<>\n]*>", "", passage.quote).strip())
 
 
-def _escaped(d: Drawn) -> str | None:
-    return _changed(d, json.dumps(d.quote)[1:-1])
+def _escaped(passage: Passage) -> str | None:
+    return _changed(passage, json.dumps(passage.quote)[1:-1])
 
 
-def _unescaped(d: Drawn) -> str | None:
-    text = d.quote.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"')
-    return _changed(d, text.strip())
+def _unescaped(passage: Passage) -> str | None:
+    text = passage.quote.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"')
+    return _changed(passage, text.strip())
 
 
-def _reformatted(d: Drawn) -> str | None:
-    return _changed(d, re.sub(r'(?<=[":,{}\[\]]) (?=["{\[\d])', "", d.quote))
+def _reformatted(passage: Passage) -> str | None:
+    return _changed(passage, re.sub(r'(?<=[":,{}\[\]]) (?=["{\[\d])', "", passage.quote))
 
 
-def _escaped_twice(d: Drawn) -> str | None:
-    return _changed(d, html.escape(html.escape(d.quote)))
+def _escaped_twice(passage: Passage) -> str | None:
+    return _changed(passage, html.escape(html.escape(passage.quote)))
 
 
-def _agent_before(d: Drawn) -> str | None:
-    agent = d.of.trace.span(d.span).agent
-    role = d.chance.choice(("", " (thought)", " (to the user)", " [message]"))
-    return f"{agent}{role}: {d.quote}" if agent else None
+def _agent_before(passage: Passage) -> str | None:
+    agent = passage.source.trace.span(passage.span).agent
+    role = passage.random.choice(("", " (thought)", " (to the user)", " [message]"))
+    return f"{agent}{role}: {passage.quote}" if agent else None
 
 
-def _without(d: Drawn, match: re.Match[str] | None) -> str | None:
+def _without(passage: Passage, match: re.Match[str] | None) -> str | None:
     """Return the quote without a match and the blanks after it."""
-    return None if match is None else d.quote[: match.start()] + d.quote[match.end() :].lstrip(" ")
+    if match is None:
+        return None
+    return passage.quote[: match.start()] + passage.quote[match.end() :].lstrip(" ")
 
 
-def _plain_word_left_out(d: Drawn) -> str | None:
-    words = [
-        m
-        for m in re.finditer(r"(?<=[a-z] )[a-z]{4,}(?= [a-z])", d.quote)
-        if _says_something(m[0])
-        and m[0] not in _OPPOSITE
-        and not _QUALIFIER.match(m[0] + " ")
-        and not _NEGATION.match(m[0] + " ")
-        and m.start() > 8
-        and m.end() < len(d.quote) - 8
+def _plain_word_left_out(passage: Passage) -> str | None:
+    matches = [
+        match
+        for match in re.finditer(r"(?<=[a-z] )[a-z]{4,}(?= [a-z])", passage.quote)
+        if _is_content_word(match[0])
+        and match[0] not in _OPPOSITE
+        and not _QUALIFIER.match(match[0] + " ")
+        and not _NEGATION.match(match[0] + " ")
+        and _is_inner(passage, match)
     ]
-    return _without(d, d.chance.choice(words)) if words else None
+    return _without(passage, _choice(passage, matches))
 
 
 HONEST: Final = (
-    QuoteKind("as it is", lambda d: d.quote),
-    QuoteKind("in “ ”", lambda d: f"“{d.quote}”"),
-    QuoteKind("in a fence", lambda d: f"```\n{d.quote}\n```"),
+    QuoteKind("as it is", lambda passage: passage.quote),
+    QuoteKind("in “ ”", lambda passage: f"“{passage.quote}”"),
+    QuoteKind("in a fence", lambda passage: f"```\n{passage.quote}\n```"),
     QuoteKind("lines joined", _joined, only="\n"),
     QuoteKind("lines broken elsewhere", _broken),
-    QuoteKind("no-break spaces", lambda d: _changed(d, d.quote.replace(" ", "\u00a0"))),
+    QuoteKind(
+        "no-break spaces", lambda passage: _changed(passage, passage.quote.replace(" ", "\u00a0"))
+    ),
     QuoteKind("curly quotes, long dashes", _curly, only="['\"-]"),
     QuoteKind("straight quotes, short dashes", _straight, only="[“”’‘—–]"),
     QuoteKind("escaped as in JSON", _escaped, only='[\\n"—’“]'),
     QuoteKind("escapes of JSON gone", _unescaped, only=r"\\[nt\"]"),
     QuoteKind("JSON set otherwise", _reformatted, only=r'": ["{\[\d]'),
     QuoteKind("first letter's case", _case),
-    QuoteKind("lower case", lambda d: _changed(d, d.quote.lower())),
+    QuoteKind("lower case", lambda passage: _changed(passage, passage.quote.lower())),
     QuoteKind("final period added", _period),
     QuoteKind("final period gone", _no_period, only=r"[.!?:]\s"),
     QuoteKind("markdown gone", _no_markdown, only=r"\*\*|`|(?m:^#+ )|(?m:^[-*] )"),
     QuoteKind("table pipes gone", _no_pipes, only=r"\|.*\|"),
     QuoteKind("tags gone", _no_tags, only=r"</?[a-z][^<>\n]*>"),
-    QuoteKind("`&lt;` for `<`", lambda d: _changed(d, html.escape(d.quote)), only='[<>&"]'),
-    QuoteKind("`#12: ` before", lambda d: f"#{d.span + 1}: {d.quote}"),
-    QuoteKind("a speaker before", lambda d: d.chance.choice(_SPEAKERS) + d.quote),
-    QuoteKind("`...` at the end", lambda d: f"{d.quote} ..."),
+    QuoteKind(
+        "`&lt;` for `<`",
+        lambda passage: _changed(passage, html.escape(passage.quote)),
+        only='[<>&"]',
+    ),
+    QuoteKind("`#12: ` before", lambda passage: f"#{passage.span + 1}: {passage.quote}"),
+    QuoteKind("a speaker before", lambda passage: passage.random.choice(_SPEAKERS) + passage.quote),
+    QuoteKind("`...` at the end", lambda passage: f"{passage.quote} ..."),
     QuoteKind("`&amp;lt;` for `<`", _escaped_twice, only='[<>&"]'),
     QuoteKind("the agent's name before", _agent_before),
 )
 
-# Between honest and altered: told, and bound by nothing
+# Between honest and altered, without a limit
 
 
-def _note(d: Drawn) -> str | None:
-    match = _inner_word(d)
-    return match and f"{d.quote[: match.end()]} [the agent]{d.quote[match.end() :]}"
+def _note(passage: Passage) -> str | None:
+    match = _inner_word(passage)
+    return match and f"{passage.quote[: match.end()]} [the agent]{passage.quote[match.end() :]}"
 
 
-def _typo(d: Drawn) -> str | None:
-    words = [m for m in _WORD.finditer(d.quote) if len(m[0]) >= 6 and m[0].islower()]
-    if not words:
-        return None
-    match = d.chance.choice(words)
-    offset = match.start() + d.chance.randrange(2, len(match[0]) - 2)
-    swapped = d.quote[offset + 1] + d.quote[offset]
-    return _changed(d, d.quote[:offset] + swapped + d.quote[offset + 2 :])
-
-
-def _other_form(d: Drawn) -> str | None:
-    words = [m for m in _WORD.finditer(d.quote) if re.fullmatch("[a-z]{4,}(?:ing|ed|s)", m[0])]
-    if not words:
-        return None
-    match = d.chance.choice(words)
-    stem = re.sub("(?:ing|ed|s)$", "", match[0])
-    ending = d.chance.choice([e for e in ("ing", "ed", "s", "") if stem + e != match[0]])
-    return d.quote[: match.start()] + stem + ending + d.quote[match.end() :]
-
-
-def _small_word(d: Drawn) -> str | None:
-    small = ["the", "a", "is", "was", "to", "of", "in", "on", "and", "but", "that", "this"]
-    match = _any(d, re.compile(rf"(?<=[\w,] )(?:{'|'.join(small)})(?= \w)"))
+def _typo(passage: Passage) -> str | None:
+    match = _choice_of_words(passage, lambda word: len(word) >= 6 and word.islower())
     if match is None:
         return None
-    other = d.chance.choice([word for word in small if word != match[0]])
-    return d.quote[: match.start()] + other + d.quote[match.end() :]
+    offset = match.start() + passage.random.randrange(2, len(match[0]) - 2)
+    swapped = passage.quote[offset + 1] + passage.quote[offset]
+    return _changed(passage, passage.quote[:offset] + swapped + passage.quote[offset + 2 :])
 
 
-def _left_out(sign: str, *, before: int = 6, after: int = 6) -> Edit:
-    """Leave out all but some words before and after the sign."""
+def _other_form(passage: Passage) -> str | None:
+    pattern = re.compile("[a-z]{4,}(?:ing|ed|s)")
+    match = _choice_of_words(passage, lambda word: bool(pattern.fullmatch(word)))
+    if match is None:
+        return None
+    stem = re.sub("(?:ing|ed|s)$", "", match[0])
+    ending = passage.random.choice(
+        [end for end in ("ing", "ed", "s", "") if stem + end != match[0]]
+    )
+    return _replaced(match, stem + ending)
 
-    def edit(d: Drawn) -> str | None:
-        words = list(re.finditer(r"[^\W_]+", d.quote))
-        if len(words) < 16:
+
+def _small_word(passage: Passage) -> str | None:
+    small = ["the", "a", "is", "was", "to", "of", "in", "on", "and", "but", "that", "this"]
+    match = _any(passage, re.compile(rf"(?<=[\w,] )(?:{'|'.join(small)})(?= \w)"))
+    if match is None:
+        return None
+    other = passage.random.choice([word for word in small if word != match[0]])
+    return _replaced(match, other)
+
+
+def _left_out(sign: str, *, head: int = 6, tail: int = 6) -> Edit:
+    """Return an edit that puts a sign for all words but some at the head and the tail."""
+
+    def edit(passage: Passage) -> str | None:
+        matches = list(re.finditer(r"[^\W_]+", passage.quote))
+        if len(matches) < 16:
             return None
-        head = d.quote[: words[before - 1].end()]
-        return f"{head} {sign} {d.quote[words[-after].start() :]}"
+        first = passage.quote[: matches[head - 1].end()]
+        return f"{first} {sign} {passage.quote[matches[-tail].start() :]}"
 
     return edit
 
@@ -312,155 +347,164 @@ PARTS: Final = (
     QuoteKind("`…` in the middle", _left_out("…"), 120, 280),
     QuoteKind("`...` in the middle", _left_out("..."), 120, 280),
     QuoteKind("`[...]` in the middle", _left_out("[...]"), 120, 280),
-    QuoteKind("`…` before two words", _left_out("…", after=2), 120, 280),
-    QuoteKind("`…` after two words", _left_out("…", before=2), 120, 280),
+    QuoteKind("`…` before two words", _left_out("…", tail=2), 120, 280),
+    QuoteKind("`…` after two words", _left_out("…", head=2), 120, 280),
 )
 
 # Altered
 
 
-def _number(d: Drawn) -> str | None:
-    match = _any(d, _NUMBER)
+def _number(passage: Passage) -> str | None:
+    match = _any(passage, _NUMBER)
     if match is None:
         return None
     digits = list(match[0])
-    index = d.chance.choice([i for i, char in enumerate(digits) if char.isdigit()])
-    digits[index] = d.chance.choice([n for n in "123456789" if n != digits[index]])
-    return d.quote[: match.start()] + "".join(digits) + d.quote[match.end() :]
+    index = passage.random.choice([i for i, char in enumerate(digits) if char.isdigit()])
+    digits[index] = passage.random.choice([n for n in "123456789" if n != digits[index]])
+    return _replaced(match, "".join(digits))
 
 
-def _digit_of_word(d: Drawn) -> str | None:
-    match = _any(d, re.compile(r"(?<=[A-Za-z_-])\d(?!\d)"))
+def _digit_of_word(passage: Passage) -> str | None:
+    match = _any(passage, re.compile(r"(?<=[A-Za-z_-])\d(?!\d)"))
     if match is None:
         return None
-    other = d.chance.choice([n for n in "123456789" if n != match[0]])
-    return d.quote[: match.start()] + other + d.quote[match.end() :]
+    other = passage.random.choice([n for n in "123456789" if n != match[0]])
+    return _replaced(match, other)
 
 
-def _point(d: Drawn) -> str | None:
-    match = _any(d, re.compile(r"(?<=\d)\.(?=\d)"))
-    return match and d.quote[: match.start()] + d.quote[match.end() :]
+def _point(passage: Passage) -> str | None:
+    match = _any(passage, re.compile(r"(?<=\d)\.(?=\d)"))
+    return match and _replaced(match, "")
 
 
-def _negated(d: Drawn) -> str | None:
-    match = _any(d, _VERB)
-    word = d.chance.choice((" not", " not", " never", " no longer"))
-    return match and d.quote[: match.end()] + word + d.quote[match.end() :]
+def _negated(passage: Passage) -> str | None:
+    match = _any(passage, _VERB)
+    word = passage.random.choice((" not", " not", " never", " no longer"))
+    return match and passage.quote[: match.end()] + word + passage.quote[match.end() :]
 
 
-def _affirmed(d: Drawn) -> str | None:
-    found = _any(d, _NEGATION)
-    return found and _changed(d, d.quote[: found.start()] + d.quote[found.end() :])
+def _affirmed(passage: Passage) -> str | None:
+    match = _any(passage, _NEGATION)
+    return match and _changed(passage, _replaced(match, ""))
 
 
-def _opposite(d: Drawn) -> str | None:
-    words = [m for m in _WORD.finditer(d.quote) if m[0].lower() in _OPPOSITE]
-    if not words:
+def _opposite(passage: Passage) -> str | None:
+    match = _choice_of_words(passage, lambda word: word.lower() in _OPPOSITE)
+    if match is None:
         return None
-    match = d.chance.choice(words)
     other = _OPPOSITE[match[0].lower()]
     other = other.capitalize() if match[0][0].isupper() else other
-    return d.quote[: match.start()] + other + d.quote[match.end() :]
+    return _replaced(match, other)
 
 
-def _name(d: Drawn) -> str | None:
-    match = _any(d, _NAME)
+def _name(passage: Passage) -> str | None:
+    match = _any(passage, _NAME)
     if match is None:
         return None
-    names = {m[0] for text in d.of.texts for m in _NAME.finditer(text[:4_000])}
+    names = {name for text in passage.source.texts for name in _NAME.findall(text[:4_000])}
     other_names = sorted(name for name in names if name.lower() != match[0].lower())
-    other = d.chance.choice(other_names) if other_names else "Montgomery"
-    return d.quote[: match.start()] + other + d.quote[match.end() :]
+    other = passage.random.choice(other_names) if other_names else "Montgomery"
+    return _replaced(match, other)
 
 
-def _near_name(d: Drawn) -> str | None:
-    match = _any(d, _NAME)
+def _near_name(passage: Passage) -> str | None:
+    match = _any(passage, _NAME)
     if match is None:
         return None
-    offset = d.chance.randrange(1, len(match[0]))
+    offset = passage.random.randrange(1, len(match[0]))
     if match[0][offset] == "_":
         return None
-    letter = d.chance.choice([c for c in "aeiounrstlm" if c != match[0][offset].lower()])
+    letter = passage.random.choice([c for c in "aeiounrstlm" if c != match[0][offset].lower()])
     name = match[0][:offset] + letter + match[0][offset + 1 :]
-    return d.quote[: match.start()] + name + d.quote[match.end() :]
+    return _replaced(match, name)
 
 
-def _near_word(d: Drawn) -> str | None:
-    words = [m for m in _WORD.finditer(d.quote) if len(m[0]) >= 4 and m[0].islower()]
-    d.chance.shuffle(words)
-    for found in words:
-        near = [word for word in d.of.vocabulary if _one_letter_apart(found[0], word)]
+def _near_word(passage: Passage) -> str | None:
+    matches = [
+        match
+        for match in _WORD.finditer(passage.quote)
+        if len(match[0]) >= 4 and match[0].islower()
+    ]
+    passage.random.shuffle(matches)
+    for match in matches:
+        near = [word for word in passage.source.vocabulary if _one_letter_apart(match[0], word)]
         if near:
-            return d.quote[: found.start()] + d.chance.choice(near) + d.quote[found.end() :]
+            return _replaced(match, passage.random.choice(near))
     return None
 
 
-def _one_letter_apart(one: str, other: str) -> bool:
-    """Whether two words differ in one letter, other than as forms of one word do."""
-    if len(one) != len(other) or one[0] != other[0] or one[:-2] == other[:-2]:
+def _one_letter_apart(word: str, other: str) -> bool:
+    """Return whether two words differ in one letter, and are not forms of one word."""
+    if len(word) != len(other) or word[0] != other[0] or word[:-2] == other[:-2]:
         return False
-    return sum(a != b for a, b in zip(one, other, strict=True)) == 1
+    return sum(a != b for a, b in zip(word, other, strict=True)) == 1
 
 
 def _other_words(count: int) -> Edit:
-    def edit(d: Drawn) -> str | None:
-        words = [m for m in _WORD.finditer(d.quote) if _says_something(m[0])]
-        if len(words) < count:
+    """Return an edit that replaces some words by other words of the trace."""
+
+    def edit(passage: Passage) -> str | None:
+        matches = _content_words(passage)
+        if len(matches) < count:
             return None
-        text = d.quote
-        for found in sorted(d.chance.sample(words, count), key=lambda m: -m.start()):
-            other = _word_of(d.of, d.chance, but=found[0])
+        text = passage.quote
+        chosen = passage.random.sample(matches, count)
+        for match in sorted(chosen, key=lambda match: -match.start()):
+            other = _other_word(passage, match[0])
             if other is None:
                 return None
-            text = text[: found.start()] + other + text[found.end() :]
+            text = text[: match.start()] + other + text[match.end() :]
         return text
 
     return edit
 
 
-def _added(d: Drawn) -> str | None:
-    found, other = _inner_word(d), _word_of(d.of, d.chance, but="")
-    if found is None or other is None:
+def _added(passage: Passage) -> str | None:
+    match = _inner_word(passage)
+    other = _other_word(passage)
+    if match is None or other is None:
         return None
-    return f"{d.quote[: found.start()]}{other} {d.quote[found.start() :]}"
+    return f"{passage.quote[: match.start()]}{other} {passage.quote[match.start() :]}"
 
 
-def _qualified(d: Drawn) -> str | None:
-    found = _any(d, _QUALIFIER)
-    if found is None or found.start() < 8 or found.end() > len(d.quote) - 8:
+def _qualified(passage: Passage) -> str | None:
+    match = _any(passage, _QUALIFIER)
+    if match is None or match.start() < 8 or match.end() > len(passage.quote) - 8:
         return None
-    return d.quote[: found.start()] + d.quote[found.end() :]
+    return _replaced(match, "")
 
 
-def _inner(d: Drawn, pattern: re.Pattern[str]) -> re.Match[str] | None:
+def _inner(passage: Passage, pattern: re.Pattern[str]) -> re.Match[str] | None:
     """Return a match that is not at an edge of the quote."""
-    matches = [m for m in pattern.finditer(d.quote) if m.start() > 8 and m.end() < len(d.quote) - 8]
-    return d.chance.choice(matches) if matches else None
+    matches = [match for match in pattern.finditer(passage.quote) if _is_inner(passage, match)]
+    return _choice(passage, matches)
 
 
-def _opposite_left_out(d: Drawn) -> str | None:
-    words = "|".join(sorted(_OPPOSITE.keys() - {"and"}))
-    return _without(d, _inner(d, re.compile(rf"(?<=[a-z] )(?:{words})(?= [a-z])")))
+def _opposite_left_out(passage: Passage) -> str | None:
+    alternatives = "|".join(sorted(_OPPOSITE.keys() - {"and"}))
+    pattern = re.compile(rf"(?<=[a-z] )(?:{alternatives})(?= [a-z])")
+    return _without(passage, _inner(passage, pattern))
 
 
-def _turned(d: Drawn) -> str | None:
-    words = [m for m in _WORD.finditer(d.quote) if _says_something(m[0])]
-    if len(words) < 2:
+def _turned(passage: Passage) -> str | None:
+    matches = _content_words(passage)
+    if len(matches) < 2:
         return None
-    one, other = sorted(d.chance.sample(words, 2), key=lambda m: m.start())
-    if one[0].lower() == other[0].lower():
+    first, second = sorted(passage.random.sample(matches, 2), key=lambda match: match.start())
+    if first[0].lower() == second[0].lower():
         return None
-    between = d.quote[one.end() : other.start()]
-    return d.quote[: one.start()] + other[0] + between + one[0] + d.quote[other.end() :]
+    middle = passage.quote[first.end() : second.start()]
+    turned = f"{second[0]}{middle}{first[0]}"
+    return passage.quote[: first.start()] + turned + passage.quote[second.end() :]
 
 
-def _elsewhere(d: Drawn) -> str | None:
-    return d.foreign(len(d.quote))
+def _elsewhere(passage: Passage) -> str | None:
+    return passage.foreign(len(passage.quote))
 
 
-def _stock(d: Drawn) -> str | None:
-    word = _word_of(d.of, d.chance, but="")
-    phrase = d.chance.choice(_STOCK)
+def _stock(passage: Passage) -> str | None:
+    word = _other_word(passage)
+    phrase = passage.random.choice(_STOCK)
     return word and phrase.format(word)
 
 
@@ -474,55 +518,58 @@ _STOCK: Final = (
 )
 
 
-def _made_up_middle(d: Drawn) -> str | None:
-    third = len(d.quote) // 4
-    return f"{d.quote[:third]} {d.foreign(len(d.quote) // 2)} {d.quote[-third:]}"
+def _made_up_middle(passage: Passage) -> str | None:
+    quarter = len(passage.quote) // 4
+    middle = passage.foreign(len(passage.quote) // 2)
+    return f"{passage.quote[:quarter]} {middle} {passage.quote[-quarter:]}"
 
 
-def _put_in(d: Drawn) -> str | None:
-    half = d.quote.find(" ", len(d.quote) // 2)
-    return (half > 0 and f"{d.quote[:half]} {d.foreign(60)}{d.quote[half:]}") or None
+def _put_in(passage: Passage) -> str | None:
+    half = passage.quote.find(" ", len(passage.quote) // 2)
+    return (
+        half > 0 and f"{passage.quote[:half]} {passage.foreign(60)}{passage.quote[half:]}"
+    ) or None
 
 
 def _in_the_middle(edit: Edit) -> Edit:
-    """The edit, in the middle third of a long quote."""
+    """Return an edit of the middle third of a long quote."""
 
-    def edited(d: Drawn) -> str | None:
-        third = len(d.quote) // 3
-        first = d.quote.find(" ", third)
-        last = d.quote.find(" ", 2 * third)
+    def edited(passage: Passage) -> str | None:
+        third = len(passage.quote) // 3
+        first = passage.quote.find(" ", third)
+        last = passage.quote.find(" ", 2 * third)
         if not 0 < first < last:
             return None
-        middle = Drawn(d.of, d.others, d.span, d.start, d.quote[first:last], d.chance)
-        found = edit(middle)
-        return found and d.quote[:first] + found + d.quote[last:]
+        middle = edit(replace(passage, quote=passage.quote[first:last]))
+        return middle and passage.quote[:first] + middle + passage.quote[last:]
 
     return edited
 
 
-def _stitched(least: int, most: int, sign: str, *, turned: bool = False) -> Edit:
-    def edit(d: Drawn) -> str | None:
-        half = d.quote.find(" ", len(d.quote) // 2)
-        end = d.start + len(d.quote)
-        at = end + d.chance.randint(least, most)
-        rest = d.text[at : at + 90]
-        found = re.search(r"\s(\S.*\S)\s", rest, re.DOTALL)
-        if half <= 0 or found is None or len(found[1].split()) < 5:
+def _stitched(least: int, most: int, sign: str, *, swapped: bool = False) -> Edit:
+    """Return an edit that joins half of a quote and a text up to ``most`` characters later."""
+
+    def edit(passage: Passage) -> str | None:
+        half = passage.quote.find(" ", len(passage.quote) // 2)
+        end = passage.start + len(passage.quote)
+        second_start = end + passage.random.randint(least, most)
+        second_text = passage.text[second_start : second_start + 90]
+        second = re.search(r"\s(\S.*\S)\s", second_text, re.DOTALL)
+        if half <= 0 or second is None or len(second[1].split()) < 5:
             return None
-        one, other = d.quote[:half], found[1]
-        return sign.join((other, one) if turned else (one, other))
+        halves = [passage.quote[:half], second[1]]
+        return sign.join(reversed(halves) if swapped else halves)
 
     return edit
 
 
-def _altered_part(d: Drawn) -> str | None:
-    first = _left_out("…")(d)
-    if first is None:
+def _altered_part(passage: Passage) -> str | None:
+    shortened = _left_out("…")(passage)
+    if shortened is None:
         return None
-    head, _, tail = first.partition(" … ")
-    other = _opposite(Drawn(d.of, d.others, d.span, d.start, tail, d.chance)) or _number(
-        Drawn(d.of, d.others, d.span, d.start, tail, d.chance)
-    )
+    head, _, quote = shortened.partition(" … ")
+    tail = replace(passage, quote=quote)
+    other = _opposite(tail) or _number(tail)
     return other and f"{head} … {other}"
 
 
@@ -540,8 +587,16 @@ ALTERED: Final = (
     QuoteKind("three other words", _other_words(3)),
     QuoteKind("a word put in", _added),
     QuoteKind("a qualifier left out", _qualified, only=_QUALIFIER.pattern),
-    QuoteKind("a number left out", lambda d: _without(d, _inner(d, _NUMBER)), only=_NUMBER.pattern),
-    QuoteKind("a name left out", lambda d: _without(d, _inner(d, _NAME)), only=_NAME.pattern),
+    QuoteKind(
+        "a number left out",
+        lambda passage: _without(passage, _inner(passage, _NUMBER)),
+        only=_NUMBER.pattern,
+    ),
+    QuoteKind(
+        "a name left out",
+        lambda passage: _without(passage, _inner(passage, _NAME)),
+        only=_NAME.pattern,
+    ),
     QuoteKind("a word with an opposite left out", _opposite_left_out),
     QuoteKind("two words turned", _turned),
     QuoteKind("words of another trace", _elsewhere),
@@ -558,7 +613,7 @@ STITCHED: Final = (
     QuoteKind(
         "`A … B`, more than 2,000 apart", _stitched(2_100, 9_000, " … "), 80, 200, check=False
     ),
-    QuoteKind("`B … A`", _stitched(100, 5_000, " … ", turned=True), 80, 200, check=False),
+    QuoteKind("`B … A`", _stitched(100, 5_000, " … ", swapped=True), 80, 200, check=False),
     QuoteKind("`A B`, nothing between", _stitched(100, 5_000, " "), 80, 200),
     QuoteKind("`A … B`, B altered", _altered_part, 120, 280),
 )
@@ -579,36 +634,59 @@ TITLES: Final = {
 }
 
 
-def _changed(d: Drawn, text: str) -> str | None:
-    return text if text != d.quote and text.strip() else None
+def _changed(passage: Passage, text: str) -> str | None:
+    return text if text != passage.quote and text.strip() else None
 
 
-def _any(d: Drawn, pattern: re.Pattern[str]) -> re.Match[str] | None:
-    found = list(pattern.finditer(d.quote))
-    return d.chance.choice(found) if found else None
+def _any(passage: Passage, pattern: re.Pattern[str]) -> re.Match[str] | None:
+    return _choice(passage, list(pattern.finditer(passage.quote)))
 
 
-def _inner_word(d: Drawn) -> re.Match[str] | None:
-    words = [m for m in _WORD.finditer(d.quote) if _says_something(m[0])]
-    words = [m for m in words if m.start() > 8 and m.end() < len(d.quote) - 8]
-    return d.chance.choice(words) if words else None
+def _replaced(match: re.Match[str], text: str) -> str:
+    """Return the quote with another text for a match."""
+    return match.string[: match.start()] + text + match.string[match.end() :]
 
 
-def _says_something(word: str) -> bool:
+def _choice(passage: Passage, matches: Sequence[re.Match[str]]) -> re.Match[str] | None:
+    return passage.random.choice(matches) if matches else None
+
+
+def _choice_of_words(passage: Passage, fits: Callable[[str], bool]) -> re.Match[str] | None:
+    return _choice(passage, [match for match in _WORD.finditer(passage.quote) if fits(match[0])])
+
+
+def _content_words(passage: Passage) -> list[re.Match[str]]:
+    return [match for match in _WORD.finditer(passage.quote) if _is_content_word(match[0])]
+
+
+def _inner_word(passage: Passage) -> re.Match[str] | None:
+    matches = [match for match in _content_words(passage) if _is_inner(passage, match)]
+    return _choice(passage, matches)
+
+
+def _is_inner(passage: Passage, match: re.Match[str]) -> bool:
+    """Return whether a match is not at an edge of the quote."""
+    return match.start() > 8 and match.end() < len(passage.quote) - 8
+
+
+def _is_content_word(word: str) -> bool:
     return len(word) >= 4 and not _FILLER.fullmatch(word)
 
 
-def _word_of(of: QuotedTrace, chance: Random, *, but: str) -> str | None:
+def _other_word(passage: Passage, word: str = "") -> str | None:
+    """Return a word of the trace that does not begin as this word."""
     for _ in range(_TRIES):
-        text = chance.choice(of.texts)
-        words: list[str] = [w for w in _WORD.findall(text[:4_000]) if _says_something(w)]
-        if words and (word := chance.choice(words)).lower()[:4] != but.lower()[:4]:
-            return word.lower()
+        text = passage.random.choice(passage.source.texts)
+        words = list(filter(_is_content_word, _WORD.findall(text[:4_000])))
+        if words:
+            other: str = passage.random.choice(words).lower()
+            if other[:4] != word.lower()[:4]:
+                return other
     return None
 
 
 def letters_of(text: str) -> str:
-    """The letters and digits of a text, in lower case."""
+    """Return the letters and digits of a text, in lower case."""
     return "".join(filter(str.isalnum, text.casefold()))
 
 
@@ -616,8 +694,8 @@ def letters_of(text: str) -> str:
 
 
 def texts_under(folder: Path) -> list[QuotedTrace]:
-    """The traces under a folder that have something to quote."""
-    found = []
+    """Return the traces under a folder with at least two long texts."""
+    traces = []
     vocabulary: list[str] = []
     for path in sorted(folder.rglob("*")):
         if not path.is_file() or "truth" in path.name or path.stat().st_size > _BIGGEST_FILE:
@@ -629,58 +707,53 @@ def texts_under(folder: Path) -> list[QuotedTrace]:
             view = RedactedView(trace, Redaction.none())
             texts = [view.text(index) for index in range(len(view))]
             if sum(len(text) > 200 for text in texts) >= 2:
-                found.append(QuotedTrace(trace, texts, letters_of("\0".join(texts)), vocabulary))
-    known = {word for of in found for text in of.texts for word in _WORD.findall(text[:20_000])}
-    vocabulary += sorted(word for word in known if word.islower() and 4 <= len(word) <= 12)
-    return found
+                letters = letters_of("\0".join(texts))
+                traces.append(QuotedTrace(trace, texts, letters, vocabulary))
+    all_texts = (text for trace in traces for text in trace.texts)
+    words = {word for text in all_texts for word in _WORD.findall(text[:20_000])}
+    vocabulary += sorted(word for word in words if word.islower() and 4 <= len(word) <= 12)
+    return traces
 
 
-def in_half(text: QuotedTrace, half: str, seed: int) -> bool:
-    """Whether a trace belongs to a half."""
+def _half_of(text: QuotedTrace, seed: int) -> str:
+    """Return the name of the half that a trace belongs to."""
     number = sha256(f"{seed} {text.trace.identity.content_hash}".encode()).digest()[0]
-    return (half == "held-out") == bool(number % 2)
+    return "held-out" if number % 2 else "tuning"
 
 
-def _stretch(
-    of: QuotedTrace,
-    others: Sequence[QuotedTrace],
-    chance: Random,
-    shortest: int,
-    longest: int,
-    only: str | None = None,
-) -> Drawn | None:
-    """A stretch of a trace, from the beginning of a word to the end of one."""
-    span = chance.randrange(len(of.texts))
-    text = of.texts[span]
-    length = chance.randint(shortest, longest)
+def _draw_passage(
+    source: QuotedTrace, traces: Sequence[QuotedTrace], random: Random, kind: QuoteKind
+) -> Passage | None:
+    """Draw a passage for a kind of edit, from the start of a word to the end of a word."""
+    span = random.randrange(len(source.texts))
+    text = source.texts[span]
+    length = random.randint(kind.shortest, kind.longest)
     if len(text) < length:
         return None
-    start = chance.randrange(len(text) - length + 1)
-    if only is not None:
-        places = [m.start() for m in re.finditer(only, text)][:2_000]
-        if not places:
+    start = random.randrange(len(text) - length + 1)
+    if kind.only is not None:
+        offsets = [match.start() for match in re.finditer(kind.only, text)][:2_000]
+        if not offsets:
             return None
-        start = max(0, chance.choice(places) - chance.randrange(5, length - 5))
+        start = max(0, random.choice(offsets) - random.randrange(5, length - 5))
     end = min(start + length, len(text))
-    while 0 < start < end and not text[start - 1].isspace():  # not from the middle of a word
+    while 0 < start < end and not text[start - 1].isspace():
         start += 1
     while start < end < len(text) and not text[end].isspace():
         end -= 1
     quote = text[start:end].strip()
-    begin = text.find(quote, start) if quote else -1
-    if begin < 0 or len(quote) < shortest // 2 or sum(map(str.isalpha, quote)) < len(quote) // 3:
+    if len(quote) < kind.shortest // 2 or sum(map(str.isalpha, quote)) < len(quote) // 3:
         return None
     if len(quote.split()) < 5:
         return None
-    return Drawn(of, others, span, begin, quote, chance)
+    return Passage(source, traces, span, text.find(quote, start), quote, random)
 
 
 @dataclass(slots=True)
 class QuoteTally:
-    """What became of one kind of quotes: how they were found, and how many in the right place."""
+    """The results of the check on one kind of quotes, and how many located the passage."""
 
     counts: QuoteCounts = field(default_factory=QuoteCounts)
-    placed: int = 0
     right: int = 0
 
     def as_json(self) -> dict[str, int]:
@@ -695,87 +768,101 @@ class QuoteTally:
 
 @dataclass(frozen=True, slots=True)
 class QuoteCase:
-    """One quote and what became of it."""
+    """A quote with its passage, the result of the check, and the text at the located range."""
 
     group: str
     kind: str
     quote: str
     source: str
     result: str
-    shown: str
+    located: str
 
 
 def cases(
     texts: Sequence[QuotedTrace], kind: QuoteKind, count: int, seed: int
-) -> Iterator[tuple[Drawn, str]]:
-    """Stretches with the quote that was made of each, by seed."""
-    chance = Random(f"{seed} {kind.name}")
+) -> Iterator[tuple[Passage, str]]:
+    """Yield passages and their edited quotes.
+
+    Args:
+        texts: The traces.
+        kind: The kind of edit.
+        count: The greatest number of quotes.
+        seed: The seed of the draws.
+    """
+    random = Random(f"{seed} {kind.name}")
     order = list(texts)
-    chance.shuffle(order)
+    random.shuffle(order)
     made = 0
     for turn in range(count * _TRIES):
         if made == count or not order:
             return
-        of = order[turn % len(order)]
-        drawn = _stretch(of, texts, chance, kind.shortest, kind.longest, kind.only)
-        quote = kind.edit(drawn) if drawn is not None else None
-        if drawn is not None and quote is not None:
+        passage = _draw_passage(order[turn % len(order)], texts, random, kind)
+        quote = kind.edit(passage) if passage is not None else None
+        if passage is not None and quote is not None:
             made += 1
-            yield drawn, quote
+            yield passage, quote
 
 
 def measure(
     texts: Sequence[QuotedTrace], count: int, seed: int
 ) -> tuple[dict[str, dict[str, QuoteTally]], list[QuoteCase]]:
-    """The tallies by group and kind, and every case."""
+    """Check quotes of every kind.
+
+    Args:
+        texts: The traces.
+        count: The greatest number of quotes of each kind.
+        seed: The seed of the draws.
+
+    Returns:
+        The tallies by group and kind, and all cases.
+    """
     tallies: dict[str, dict[str, QuoteTally]] = {}
-    seen = []
+    checked = []
     for group, kinds in GROUPS.items():
         for kind in kinds:
             tally = tallies.setdefault(group, {})[kind.name] = QuoteTally()
-            for drawn, quote in cases(texts, kind, count, seed):
-                untrue = group in ("altered", "stitched") and kind.check
-                if untrue and letters_of(quote) in drawn.of.letters:
-                    continue  # it is true of another place
-                seen.append(_take(tally, group, kind.name, drawn, quote))
-    return tallies, seen
+            for passage, quote in cases(texts, kind, count, seed):
+                is_false = group in ("altered", "stitched") and kind.check
+                # An altered quote may be in the trace elsewhere.
+                if not is_false or letters_of(quote) not in passage.source.letters:
+                    checked.append(_check(tally, group, kind.name, passage, quote))
+    return tallies, checked
 
 
-def _evidence(quote: str, found: QuoteLocation | None) -> Evidence:
-    """What a judge's finding would rest on."""
-    if found is None:
+def _evidence(quote: str, location: QuoteLocation | None) -> Evidence:
+    """Return the evidence of a finding with a quote at a location."""
+    if location is None:
         return Evidence(key=None, quote=quote)
     return Evidence(
-        key=str(found.index),
+        key=str(location.index),
         quote=quote,
-        char_start=found.match_range.start,
-        char_end=found.match_range.end,
-        match=found.match_range.match,
+        char_start=location.match_range.start,
+        char_end=location.match_range.end,
+        match=location.match_range.match,
     )
 
 
-def _take(tally: QuoteTally, group: str, kind: str, drawn: Drawn, quote: str) -> QuoteCase:
-    span = drawn.span
-    if drawn.chance.random() < 0.5:
-        span = min(max(span + drawn.chance.choice((-3, -2, -1, 1, 2, 3)), 0), _last(drawn))
-    found = drawn.of.locator.locate(quote, (span, span))
-    counted = QuoteCounts.count([_evidence(quote, found)])
-    tally.counts += counted
-    shown = ""
-    if found is not None:
-        shown = drawn.of.texts[found.index][found.match_range.start : found.match_range.end]
-        one, other = letters_of(shown), letters_of(drawn.quote)
-        tally.right += one in other or other in one
-    result = next(name for name in KINDS if getattr(counted, name))
-    return QuoteCase(group, kind, quote, drawn.quote, result, shown)
+def _check(tally: QuoteTally, group: str, kind: str, passage: Passage, quote: str) -> QuoteCase:
+    """Locate a quote, in half of the cases with a wrong span number, and count the result."""
+    texts = passage.source.texts
+    span = passage.span
+    if passage.random.random() < 0.5:
+        span = min(max(span + passage.random.choice((-3, -2, -1, 1, 2, 3)), 0), len(texts) - 1)
+    location = passage.source.locator.locate(quote, (span, span))
+    counts = QuoteCounts.count([_evidence(quote, location)])
+    tally.counts += counts
+    located = ""
+    if location is not None:
+        located = texts[location.index][location.match_range.start : location.match_range.end]
+        located_letters = letters_of(located)
+        source_letters = letters_of(passage.quote)
+        tally.right += located_letters in source_letters or source_letters in located_letters
+    result = next(name for name in KINDS if getattr(counts, name))
+    return QuoteCase(group, kind, quote, passage.quote, result, located)
 
 
-def _last(drawn: Drawn) -> int:
-    return len(drawn.of.texts) - 1
-
-
-def share_found(tallies: dict[str, QuoteTally]) -> float:
-    """Which share of a group counts as found in the trace."""
+def _accepted_share(tallies: dict[str, QuoteTally]) -> float:
+    """Return the share of a group's quotes that the check accepts."""
     counts = sum((tally.counts for tally in tallies.values()), QuoteCounts())
     return counts.found / counts.all if counts.all else 0.0
 
@@ -792,25 +879,37 @@ def rows_of(tallies: dict[str, dict[str, QuoteTally]]) -> Iterator[tuple[object,
                 yield TITLES[group], edit, counts.all, counts.found, *by_kind
 
 
+def _print_misses(checked: Sequence[QuoteCase]) -> None:
+    """Print the rejected honest quotes and the accepted altered quotes."""
+    accepted = ("exact", "spacing", "reworded")
+    for case in checked:
+        right_results = accepted if case.group != "parts" else ("in_parts", *accepted)
+        is_honest = case.group in ("honest", "parts")
+        if case.group != "between" and (case.result in right_results) != is_honest:
+            print(f"\n{case.group} · {case.kind} · {case.result}")
+            print(f"  quote  {case.quote!r}\n  source {case.source!r}\n  shown  {case.located!r}")
+
+
 def main(arguments: list[str]) -> None:
+    """Print the figures of one half of the traces."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--half", choices=("held-out", "tuning"), default="held-out")
-    parser.add_argument("--seed", type=int, default=11, help="draws halves, stretches and edits")
+    parser.add_argument("--seed", type=int, default=11, help="of halves, passages and edits")
     parser.add_argument("--per-kind", type=int, default=60, help="quotes of each kind")
     parser.add_argument("--json", action="store_true", help="one JSON document")
-    parser.add_argument("--misses", action="store_true", help="show what came out wrong")
+    parser.add_argument("--misses", action="store_true", help="print wrong results")
     parser.add_argument("--corpus", type=Path, default=CORPUS, help="a folder of traces")
     options = parser.parse_args(arguments)
     folder = options.corpus if options.corpus.is_dir() else SAMPLES
-    texts = [t for t in texts_under(folder) if in_half(t, options.half, options.seed)]
-    tallies, seen = measure(texts, options.per_kind, options.seed)
+    texts = [text for text in texts_under(folder) if _half_of(text, options.seed) == options.half]
+    tallies, checked = measure(texts, options.per_kind, options.seed)
     if options.json:
         document = {
             "half": options.half,
             "traces": len(texts),
             "groups": {
                 group: {
-                    "found_share": share_found(kinds),
+                    "found_share": _accepted_share(kinds),
                     "kinds": {name: tally.as_json() for name, tally in kinds.items()},
                 }
                 for group, kinds in tallies.items()
@@ -820,13 +919,7 @@ def main(arguments: list[str]) -> None:
         return
     csv.writer(sys.stdout, lineterminator="\n").writerows(rows_of(tallies))
     if options.misses:
-        honest = ("honest", "parts")
-        found = ("exact", "spacing", "reworded")
-        for case in seen:
-            well = found if case.group != "parts" else ("in_parts", *found)
-            if (case.result in well) != (case.group in honest) and case.group != "between":
-                print(f"\n{case.group} · {case.kind} · {case.result}")
-                print(f"  quote  {case.quote!r}\n  source {case.source!r}\n  shown  {case.shown!r}")
+        _print_misses(checked)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,14 @@
-"""Print how well each rule of the rules judge does, set by set.
+"""Print the precision and recall of each rule of the rules judge.
 
     python scripts/rules_figures.py [--half seen|unseen|both] [--misses] [--write]
 
-On the ``sample_traces`` the rules were made: there a plant is found, and a negative hit, where a
-suggestion of the same mode overlaps its spans, and the figures are figures of fit. The labelled
-sets of the corpus are split once, by task and seed, into a half that is looked at while rules are
-mended and a half that never is. What counts as right on each set stands with the function that
-reads it, and in docs/lint.md. No set can tell of the rules that are on by default: what those
-suggest was read, and ``rules_read.csv`` says of each what it is.
+The rules were developed on ``sample_traces``, so these figures measure fit: a planted failure is
+found, and a hard negative hit, if a suggestion of the same mode overlaps its spans. The labelled
+sets of the corpus are split by task and seed into a half for development and a half for tests. The
+functions that read the sets, and docs/lint.md, define a right suggestion. No set has labels for the
+default rules: their suggestions were read, and ``rules_read.csv`` has the verdicts.
 
-``--write`` puts the table of rules between the comments in docs/lint.md, and all figures into
+``--write`` writes the table of rules between the comments in docs/lint.md, and all figures to
 docs/rules.csv.
 """
 
@@ -21,9 +20,9 @@ import hashlib
 import io
 import json
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -64,28 +63,29 @@ class PlantedFailure:
 
 @dataclass(slots=True)
 class RuleTally:
-    """How many of something there are, and how many were suggested, per mode."""
+    """The number of planted failures or hard negatives, and of those with a suggestion."""
 
-    total: Counter[str] = field(default_factory=Counter)
-    hit: Counter[str] = field(default_factory=Counter)
+    total: int = 0
+    hit: int = 0
 
-    def add(self, code: str, hit: bool) -> None:
-        self.total[code] += 1
-        self.hit[code] += hit
-
-
-Found = list[tuple[Rule, Finding]]
+    def add(self, hit: bool) -> None:
+        """Count one."""
+        self.total += 1
+        self.hit += hit
 
 
-class RuleFindings:
-    """Traces with what all rules say about them, each read and judged once."""
+Findings = list[tuple[Rule, Finding]]
+
+
+class JudgedTraces:
+    """Traces with the findings of all rules; each file is read and judged once."""
 
     def __init__(self) -> None:
         self._judge = RulesJudge(RULES)
-        self._files: dict[Path, list[tuple[Trace, Found]]] = {}
+        self._files: dict[Path, list[tuple[Trace, Findings]]] = {}
 
-    def of(self, path: Path) -> list[tuple[Trace, Found]]:
-        """The traces of a file in their order, with what each rule finds."""
+    def in_file(self, path: Path) -> list[tuple[Trace, Findings]]:
+        """Return the traces of a file in their order, with the findings of all rules."""
         if path not in self._files:
             judged = []
             for trace in read_file(path, True).traces:
@@ -95,27 +95,50 @@ class RuleFindings:
         return self._files[path]
 
     def hits(self, row: PlantedFailure, rules: Sequence[Rule]) -> list[Finding]:
-        """The findings of the row's mode, by these rules, that overlap its spans."""
-        trace, found = self.of(SAMPLES / row.file)[row.record]
-        first, last = place_of(trace, row.first, row.last)
-        hits = []
-        for rule, finding in found:
-            begin, end = place_of(trace, finding.first, finding.last)
-            if rule in rules and rule.mode == row.slug and begin <= last and first <= end:
-                hits.append(finding)
-        return hits
+        """Return the findings of a planted failure.
+
+        Args:
+            row: The planted failure.
+            rules: The rules whose findings count.
+        """
+        trace, findings = self.in_file(SAMPLES / row.file)[row.record]
+        spans = [span_range(trace, row.first, row.last)]
+        return [
+            finding
+            for rule, finding in findings
+            if rule in rules
+            and rule.mode == row.slug
+            and overlaps(span_range(trace, finding.first, finding.last), spans)
+        ]
 
 
-def place_of(trace: Trace, first: str | None, last: str | None) -> tuple[int, int]:
-    """The indices of two spans."""
-    begin, end = trace.index_of(first or ""), trace.index_of(last or "")
-    if begin is None or end is None:
+def span_range(trace: Trace, first: str | None, last: str | None) -> range:
+    """Return the indices of some spans.
+
+    Args:
+        trace: The trace.
+        first: The key of the first span.
+        last: The key of the last span.
+    """
+    start = trace.index_of(first or "")
+    end = trace.index_of(last or "")
+    if start is None or end is None:
         raise SystemExit(f"{trace.path}: no span {first!r} or {last!r}")
-    return begin, end
+    return range(start, end + 1)
 
 
-def rows(name: str) -> Iterator[PlantedFailure]:
-    """The rows of a file beside the samples."""
+def overlaps(spans: range, ranges: Iterable[range]) -> bool:
+    """Return whether a range of spans overlaps one of several ranges.
+
+    Args:
+        spans: The range.
+        ranges: The other ranges.
+    """
+    return any(spans.start < other.stop and other.start < spans.stop for other in ranges)
+
+
+def _planted_failures(name: str) -> Iterator[PlantedFailure]:
+    """Yield the rows of ``planted.jsonl`` or ``clean.jsonl``."""
     for line in (SAMPLES / name).read_text(encoding="utf-8").splitlines():
         values = json.loads(line)
         yield PlantedFailure(
@@ -131,103 +154,107 @@ def rows(name: str) -> Iterator[PlantedFailure]:
 
 
 def on_samples(
-    judged: RuleFindings, rules: Sequence[Rule]
+    judged: JudgedTraces, rules: Sequence[Rule]
 ) -> tuple[dict[str, RuleTally], list[str]]:
-    """The tallies on plants and negatives, and the lines that tell what went wrong."""
+    """Count the planted failures and the hard negatives with a suggestion.
+
+    Args:
+        judged: The sample traces with their findings.
+        rules: The rules whose findings count.
+
+    Returns:
+        The tallies, and a line for each missed countable failure and each hit of a hard negative.
+    """
     tallies = {
         name: RuleTally() for name in ("mechanical", "all plants", "clean", "clean looked at")
     }
     looked_at = {rule.mode for rule in rules}
     wrong = []
-    for row in rows("planted.jsonl"):
-        found = bool(judged.hits(row, rules))
-        tallies["all plants"].add(row.code, found)
+    for row in _planted_failures("planted.jsonl"):
+        is_found = bool(judged.hits(row, rules))
+        tallies["all plants"].add(is_found)
         if row.mechanical:
-            tallies["mechanical"].add(row.code, found)
-            if not found:
+            tallies["mechanical"].add(is_found)
+            if not is_found:
                 wrong.append(f"missed {row.code} in {row.file}, {row.first}: {row.why}")
-    for row in rows("clean.jsonl"):
+    for row in _planted_failures("clean.jsonl"):
         hits = judged.hits(row, rules)
-        tallies["clean"].add(row.code, bool(hits))
+        tallies["clean"].add(bool(hits))
         if row.slug in looked_at:
-            tallies["clean looked at"].add(row.code, bool(hits))
+            tallies["clean looked at"].add(bool(hits))
         wrong += [f"hit clean {row.code} in {row.file}: {hit.rationale}" for hit in hits]
     return tallies, wrong
 
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """What a set says of one trace.
+    """The labels of a set on one trace.
 
-    ``places`` are the spans (indices) that it marks, each of which can be missed. ``right`` tells
-    of a suggestion whether it is right, or None where the set cannot tell. ``whole`` says that the
-    set labels traces, not places: then a rule's suggestions of a trace count as one, and ``modes``
-    are those that the trace shows.
+    Attributes:
+        right: A function that returns whether a suggestion is right; None if that is unknown.
+        marked: The indices of the spans of each labelled failure.
+        whole: Whether labels are on whole traces. All suggestions of a mode then count as one.
+        modes: The modes that are present, for labels on whole traces.
     """
 
     right: Callable[[Rule, range], bool | None]
-    places: tuple[range, ...] = ()
+    marked: tuple[range, ...] = ()
     whole: bool = False
     modes: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class RuleCase:
-    """A labelled trace of a set, with what the rules find and the task by which it is split."""
+    """A labelled trace of a set, with its task and the findings of the rules."""
 
     task: str
     trace: Trace
-    found: Found
+    findings: Findings
     truth: Truth
 
     @property
     def half(self) -> str:
-        """In which half it is; runs of one task are in the same, also across sets."""
+        """The half, which is the same for all runs of a task in all sets."""
         digest = hashlib.sha256(f"{SEED}:{self.task}".encode()).digest()
         return HALVES[digest[0] % 2]
 
 
-Labelled = Mapping[str, Sequence[RuleCase]]
-"""By the name of a set its traces."""
+LabelledSets = Mapping[str, Sequence[RuleCase]]
+"""The traces of each set, by its name."""
 
 
-def touches(place: range, places: Iterable[range]) -> bool:
-    """Whether a range of spans overlaps one of others."""
-    return any(place.start < other.stop and other.start < place.stop for other in places)
+def _mast_human(judged: JudgedTraces, corpus: Path) -> Iterator[RuleCase]:
+    """Yield whole traces that three people labelled; the majority is the truth.
 
-
-def of_mast_human(judged: RuleFindings, corpus: Path) -> Iterator[RuleCase]:
-    """Three people on whole traces; the majority is the truth.
-
-    A suggestion is right where they call its mode present, wrong where absent. Only modes count
-    that had a nameable ancestor in the rounds' taxonomies.
+    A suggestion is right if its mode is present, and wrong if it is absent. Only modes count
+    that had a name in the study's first taxonomies.
     """
     names = _names_in_older_schemes()
-    for record, trace, found in _labelled_records(judged, corpus):
+    for record, trace, findings in _labelled_records(judged, corpus):
         people = _majority(record["hf_annotations"], names)
-
-        def right(rule: Rule, _: range, people: Mapping[str, bool] = people) -> bool | None:
-            return people.get(rule.mode)
-
         modes = frozenset(mode for mode, present in people.items() if present)
-        truth = Truth(right, whole=True, modes=modes)
-        yield RuleCase(trace.identity.content_hash, trace, found, truth)
+        truth = Truth(partial(_by_mode, people), whole=True, modes=modes)
+        yield RuleCase(trace.identity.content_hash, trace, findings, truth)
 
 
-def _labelled_records(judged: RuleFindings, corpus: Path) -> Iterator[tuple[Any, Trace, Found]]:
-    """The people's records, each with its trace and what the rules find there."""
-    traces: dict[str, tuple[Trace, Found]] = {}
+def _by_mode(people: Mapping[str, bool], rule: Rule, _spans: range) -> bool | None:
+    return people.get(rule.mode)
+
+
+def _labelled_records(judged: JudgedTraces, corpus: Path) -> Iterator[tuple[Any, Trace, Findings]]:
+    """Yield the records of people's labels, each with its trace and the findings of the rules."""
+    traces: dict[str, tuple[Trace, Findings]] = {}
     for path in sorted((corpus / "mast-human").glob("iaa_*.json")):
         records = json.loads(path.read_text(encoding="utf-8"))
-        for trace, found in judged.of(path):
-            traces[f"hf_{records[trace.record or 0]['index']}"] = trace, found
+        for trace, findings in judged.in_file(path):
+            traces[f"hf_{records[trace.record or 0]['index']}"] = trace, findings
     for path in sorted((corpus / "mast-human").glob("annotations_*.json")):
         for record in json.loads(path.read_text(encoding="utf-8")):
             yield record, *traces[record["trace_id"]]
 
 
 def _names_in_older_schemes() -> dict[str, str]:
-    """Slug by the name that a mode had in the study's first two rounds."""
+    """Return the slugs of modes by their names in the study's first two rounds."""
     return {
         alias.name.casefold(): mode.slug
         for mode in load_mast().modes
@@ -247,39 +274,53 @@ def _majority(
     return people
 
 
-def of_agentrx(judged: RuleFindings, corpus: Path) -> Iterator[RuleCase]:
-    """Every failed step of a run, in categories that are the mode of no rule."""
-    yield from _only_marked(judged, read_agentrx([corpus / "agentrx"]))
+def _agentrx(judged: JudgedTraces, corpus: Path) -> Iterator[RuleCase]:
+    """Yield runs with all failed steps marked, in categories that are the mode of no rule."""
+    yield from _marked_cases(judged, read_agentrx([corpus / "agentrx"]))
 
 
-def of_who_and_when(judged: RuleFindings, corpus: Path) -> Iterator[RuleCase]:
-    """The one decisive step of a failed run: what else went wrong nobody has marked."""
-    yield from _only_marked(judged, read_who_and_when([corpus / "who-and-when"]))
+def _who_and_when(judged: JudgedTraces, corpus: Path) -> Iterator[RuleCase]:
+    """Yield failed runs with only the decisive step marked."""
+    yield from _marked_cases(judged, read_who_and_when([corpus / "who-and-when"]))
 
 
-def _only_marked(judged: RuleFindings, read: Incoming) -> Iterator[RuleCase]:
-    """Yield the traces of a set in which a step without a mark says nothing."""
-    for task, trace, found, places in _marked(judged, read):
-        yield RuleCase(task, trace, found, Truth(lambda rule, place: None, tuple(places)))
+def _agentrx_recorded(judged: JudgedTraces, corpus: Path) -> Iterator[RuleCase]:
+    """Yield simulated runs with one planted fault and no other.
+
+    A suggestion is right if it covers the planted step, else wrong.
+    """
+    folder = corpus / "agentrx-recorded"
+    runs = sorted((folder / "runs" / "agentrx").glob("*/*/trajectory_ir.json"))
+    incoming = read_agentrx([folder / "ground_truth", *runs])
+    yield from _marked_cases(judged, incoming, others_are_wrong=True)
 
 
-def _marked(
-    judged: RuleFindings, read: Incoming
-) -> Iterator[tuple[str, Trace, Found, list[range]]]:
-    """The traces that an importer has labels of, with the places that these mark."""
-    files = {record.trace_id: Path(record.path) for record in read.traces if record.path}
-    for work in read.work:
-        for trace, found in judged.of(files[work.trace_id]):
+def _marked_cases(
+    judged: JudgedTraces, incoming: Incoming, *, others_are_wrong: bool = False
+) -> Iterator[RuleCase]:
+    """Yield the traces with imported labels; suggestions on other spans may be wrong."""
+    files = {record.trace_id: Path(record.path) for record in incoming.traces if record.path}
+    for work in incoming.work:
+        for trace, findings in judged.in_file(files[work.trace_id]):
             if trace.identity.trace_id == work.trace_id:
-                places = []
-                for label in work.labels.values():
-                    first, last = place_of(trace, label.target.first, label.target.last)
-                    places.append(range(first, last + 1))
-                yield _task_of(trace), trace, found, places
+                marked = tuple(
+                    span_range(trace, label.target.first, label.target.last)
+                    for label in work.labels.values()
+                )
+                right = partial(_by_spans, marked) if others_are_wrong else _unknown
+                yield RuleCase(_task_of(trace), trace, findings, Truth(right, marked))
+
+
+def _by_spans(marked: Sequence[range], _rule: Rule, spans: range) -> bool:
+    return overlaps(spans, marked)
+
+
+def _unknown(_rule: Rule, _spans: range) -> None:
+    return None
 
 
 def _task_of(trace: Trace) -> str:
-    """The benchmark's id of a trace's task."""
+    """Return the benchmark's id of a trace's task."""
     document = json.loads(trace.path.read_text("utf-8"))
     for name in ("question_ID", "trajectory_id"):
         if isinstance(document, dict) and name in document:
@@ -287,130 +328,149 @@ def _task_of(trace: Trace) -> str:
     return trace.path.stem if trace.record is None else f"{trace.path.stem}:{trace.record}"
 
 
-def of_tau_bench(judged: RuleFindings, corpus: Path) -> Iterator[RuleCase]:
-    """Whether a run reached its goal."""
+def _tau_bench(judged: JudgedTraces, corpus: Path) -> Iterator[RuleCase]:
+    """Yield runs with outcomes."""
     for path in sorted((corpus / "tau-bench").glob("*.json")):
-        yield from _with_outcomes(judged, path, "tau")
+        yield from _runs_with_outcomes(judged, path, "tau")
 
 
-def of_inspect(judged: RuleFindings, corpus: Path) -> Iterator[RuleCase]:
-    """Whether a run got its points."""
-    yield from _with_outcomes(judged, corpus / "inspect" / "docent_log.eval", "docent")
+def _inspect(judged: JudgedTraces, corpus: Path) -> Iterator[RuleCase]:
+    """Yield runs whose outcomes are their scores."""
+    yield from _runs_with_outcomes(judged, corpus / "inspect" / "docent_log.eval", "docent")
 
 
-def _with_outcomes(judged: RuleFindings, path: Path, name: str) -> Iterator[RuleCase]:
-    """The runs of a file that end well or not.
+def _runs_with_outcomes(judged: JudgedTraces, path: Path, name: str) -> Iterator[RuleCase]:
+    """Yield the runs of a file with outcomes.
 
-    Two rules say that they did not (3.1 by the last words, 3.3 by the last check): they are right
-    where the run failed, wrong where it succeeded. Of the others an outcome says nothing.
+    The rules of 3.1 and 3.3 state that a run failed: they are right if it did. An outcome does not
+    show whether other rules are right.
     """
-    ends = {endings.PREMATURE_TERMINATION, endings.INCORRECT_VERIFICATION}
-    for trace, found in judged.of(path):
+    for trace, findings in judged.in_file(path):
         failed = trace.meta.outcome is Outcome.FAILED
-
-        def right(rule: Rule, _: range, failed: bool = failed) -> bool | None:
-            return failed if rule.mode in ends else None
-
-        yield RuleCase(f"{name}:{trace.record}", trace, found, Truth(right))
+        truth = Truth(partial(_by_outcome, failed))
+        yield RuleCase(f"{name}:{trace.record}", trace, findings, truth)
 
 
-def of_agentrx_recorded(judged: RuleFindings, corpus: Path) -> Iterator[RuleCase]:
-    """Simulated runs with one planted fault, and nothing else wrong.
-
-    A suggestion is right where it covers the planted step, else wrong.
-    """
-    folder = corpus / "agentrx-recorded"
-    runs = sorted((folder / "runs" / "agentrx").glob("*/*/trajectory_ir.json"))
-    for task, trace, found, places in _marked(
-        judged, read_agentrx([folder / "ground_truth", *runs])
-    ):
-
-        def right(_: Rule, place: range, places: Sequence[range] = places) -> bool | None:
-            return touches(place, places)
-
-        yield RuleCase(task, trace, found, Truth(right, tuple(places)))
+def _by_outcome(failed: bool, rule: Rule, _spans: range) -> bool | None:
+    states_failure = rule.mode in (endings.PREMATURE_TERMINATION, endings.INCORRECT_VERIFICATION)
+    return failed if states_failure else None
 
 
 SETS: Final = {
-    "mast-human": of_mast_human,
-    "agentrx": of_agentrx,
-    "agentrx-recorded": of_agentrx_recorded,
-    "who-and-when": of_who_and_when,
-    "tau-bench": of_tau_bench,
-    "inspect": of_inspect,
+    "mast-human": _mast_human,
+    "agentrx": _agentrx,
+    "agentrx-recorded": _agentrx_recorded,
+    "who-and-when": _who_and_when,
+    "tau-bench": _tau_bench,
+    "inspect": _inspect,
 }
 
 
 @dataclass(slots=True)
 class Count:
-    """What came of a rule on a half of a set.
+    """The results of some rules on a half of a set.
 
-    ``traces`` are those with a suggestion. Of the suggestions ``right`` and ``wrong`` are told by
-    the set. ``touched`` of ``placed`` lie on a marked step, ``chance`` is how many would if they
-    were put anywhere. ``met`` of ``marked`` is what it was to find and has.
+    Attributes:
+        suggestions: The number of suggestions.
+        right: The suggestions that the labels call right.
+        wrong: The suggestions that the labels call wrong.
+        placed: The suggestions on traces with marked spans.
+        on_marked: Those of them that overlap a marked span.
+        by_chance: The expected number of them if suggestions were at random positions.
+        marked: The labelled failures that the rules can find.
+        recalled: The labelled failures with a suggestion.
     """
 
-    said: int = 0
+    suggestions: int = 0
     right: int = 0
     wrong: int = 0
     placed: int = 0
-    touched: int = 0
-    chance: float = 0.0
-    met: int = 0
+    on_marked: int = 0
+    by_chance: float = 0.0
     marked: int = 0
+    recalled: int = 0
 
     def add(self, case: RuleCase, rules: Sequence[Rule]) -> list[tuple[Rule, range, bool | None]]:
-        """Count a trace, and give what was judged."""
+        """Count the suggestions on a trace.
+
+        Args:
+            case: The trace.
+            rules: The rules whose suggestions count.
+
+        Returns:
+            The rule and the spans of each suggestion, and whether it is right.
+        """
         truth = case.truth
-        mine = []
-        for rule, finding in case.found:
-            if rule in rules:
-                first, last = place_of(case.trace, finding.first, finding.last)
-                mine.append((rule, range(first, last + 1)))
-        told = [(rule, place, truth.right(rule, place)) for rule, place in mine]
+        suggested = [
+            (rule, span_range(case.trace, finding.first, finding.last))
+            for rule, finding in case.findings
+            if rule in rules
+        ]
+        verdicts = [(rule, spans, truth.right(rule, spans)) for rule, spans in suggested]
         if truth.whole:
-            # One word for each rule's mode: the labels say no more.
-            told = list({one[0].mode: one for one in told}.values())
-            wanted = truth.modes & {rule.mode for rule in rules}
-            self.marked += len(wanted)
-            self.met += len(wanted & {rule.mode for rule, _ in mine})
-        self.said += len(told)
-        self.right += sum(right is True for *_, right in told)
-        self.wrong += sum(right is False for *_, right in told)
-        if truth.places:
-            self.placed += len(mine)
-            self.touched += sum(touches(place, truth.places) for _, place in mine)
-            self.chance += sum(_chance(place, truth.places, len(case.trace)) for _, place in mine)
-            self.marked += len(truth.places)
-            self.met += sum(touches(place, [one for _, one in mine]) for place in truth.places)
-        return told
+            # The labels have one verdict for each mode.
+            verdicts = list({verdict[0].mode: verdict for verdict in verdicts}.values())
+            modes = truth.modes & {rule.mode for rule in rules}
+            self.marked += len(modes)
+            self.recalled += len(modes & {rule.mode for rule, _ in suggested})
+        self.suggestions += len(verdicts)
+        self.right += sum(right is True for *_, right in verdicts)
+        self.wrong += sum(right is False for *_, right in verdicts)
+        if truth.marked:
+            ranges = [spans for _, spans in suggested]
+            self.placed += len(ranges)
+            self.on_marked += sum(overlaps(spans, truth.marked) for spans in ranges)
+            self.by_chance += sum(
+                _chance_of_overlap(len(spans), truth.marked, len(case.trace)) for spans in ranges
+            )
+            self.marked += len(truth.marked)
+            self.recalled += sum(overlaps(spans, ranges) for spans in truth.marked)
+        return verdicts
 
     def __add__(self, other: Count) -> Count:
         sums = {
-            one.name: getattr(self, one.name) + getattr(other, one.name) for one in fields(self)
+            field.name: getattr(self, field.name) + getattr(other, field.name)
+            for field in fields(self)
         }
         return Count(**sums)
 
 
-def _chance(place: range, places: Sequence[range], spans: int) -> float:
-    """How often a range of this length, put anywhere in a trace, lies on one of the places."""
-    starts = range(spans - len(place) + 1)
-    return sum(touches(range(at, at + len(place)), places) for at in starts) / len(starts)
+def _chance_of_overlap(length: int, marked: Sequence[range], span_count: int) -> float:
+    """Return the probability that a random range of spans overlaps a marked one."""
+    starts = range(span_count - length + 1)
+    return sum(overlaps(range(start, start + length), marked) for start in starts) / len(starts)
 
 
 Counts = dict[tuple[str, str], dict[str, Count]]
-"""By rule's name (or ``on``, ``all``) and half, then by set (or ``pooled``)."""
+"""The counts by group and half, then by set.
+
+A group is the name of a rule, ``on`` for the default rules, or ``all``. The set ``pooled`` is the
+sum over all sets.
+"""
 
 
-def labelled(judged: RuleFindings, corpus: Path) -> Labelled:
-    """The labelled traces of each set that is there."""
+def labelled(judged: JudgedTraces, corpus: Path) -> LabelledSets:
+    """Return the labelled traces of each set in a corpus.
+
+    Args:
+        judged: The traces with their findings, which are read here.
+        corpus: The folder of the sets.
+    """
     return {
         name: list(read(judged, corpus)) for name, read in SETS.items() if (corpus / name).is_dir()
     }
 
 
-def on_corpus(labelled: Labelled, halves: Sequence[str]) -> tuple[Counts, list[str]]:
-    """What comes of each rule on these halves of each set, and a line for every suggestion."""
+def on_corpus(labelled: LabelledSets, halves: Sequence[str]) -> tuple[Counts, list[str]]:
+    """Count the suggestions on some halves of the sets.
+
+    Args:
+        labelled: The labelled sets.
+        halves: The halves that count.
+
+    Returns:
+        The counts, and a line for every suggestion.
+    """
     groups = {rule.name: (rule,) for rule in RULES} | {"on": DEFAULT, "all": RULES}
     counts: Counts = {}
     lines = []
@@ -419,73 +479,56 @@ def on_corpus(labelled: Labelled, halves: Sequence[str]) -> tuple[Counts, list[s
             if case.half not in halves:
                 continue
             for group, rules in groups.items():
-                of_half = counts.setdefault((group, case.half), {})
-                told = of_half.setdefault(name, Count()).add(case, rules)
-                of_half.setdefault("pooled", Count()).add(case, rules)
+                counts_by_set = counts.setdefault((group, case.half), {})
+                verdicts = counts_by_set.setdefault(name, Count()).add(case, rules)
+                counts_by_set.setdefault("pooled", Count()).add(case, rules)
                 if group == "all":
-                    lines += [_line(name, case, rule, place, right) for rule, place, right in told]
+                    lines += [_line(name, case, *verdict) for verdict in verdicts]
     return counts, lines
 
 
-def _line(name: str, case: RuleCase, rule: Rule, place: range, right: bool | None) -> str:
-    word = {True: "right", False: "wrong", None: "untold"}[right]
+def _line(name: str, case: RuleCase, rule: Rule, spans: range, right: bool | None) -> str:
+    """Return the line of a suggestion with its rationale."""
+    verdict = {True: "right", False: "wrong", None: "unknown"}[right]
     why = next(
         finding.rationale
-        for one, finding in case.found
-        if one is rule and place_of(case.trace, finding.first, finding.last)[0] == place.start
+        for other, finding in case.findings
+        if other is rule and case.trace.index_of(finding.first or "") == spans.start
     )
-    return f"{word}: {name} {case.trace.identity.trace_id} {rule.name}: {why}"
+    return f"{verdict}: {name} {case.trace.identity.trace_id} {rule.name}: {why}"
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
-    """A suggestion of a rule that is on, as somebody read it; the spans count from 1."""
+def _read_verdicts() -> set[tuple[str, ...]]:
+    """Return the set, trace, rule, first and last span of each suggestion that was read as right.
 
-    set: str
-    trace: str
-    rule: str
-    first: int
-    last: int
-    right: bool
-    why: str
-
-
-def read_by_hand() -> list[Read]:
-    """All that was read."""
-    with READ.open(encoding="utf-8", newline="") as file:
-        return [
-            Read(
-                row["set"],
-                row["trace"],
-                row["rule"],
-                int(row["first"]),
-                int(row["last"]),
-                row["right"] == "yes",
-                row["why"],
-            )
-            for row in csv.DictReader(file)
-        ]
-
-
-def _read_count(labelled: Labelled, rule: Rule, halves: Sequence[str]) -> tuple[int, int]:
-    """Return how many suggestions of a rule were right when read, and how many were read.
-
-    Only suggestions count that the rule still makes. One that was not read counts as wrong.
+    Spans count from 1.
     """
-    verdicts = {
-        (one.set, one.trace, one.rule, one.first, one.last): one.right for one in read_by_hand()
-    }
+    columns = ("set", "trace", "rule", "first", "last")
+    with READ.open(encoding="utf-8", newline="") as file:
+        return {
+            tuple(row[column] for column in columns)
+            for row in csv.DictReader(file)
+            if row["right"] == "yes"
+        }
+
+
+def _read_count(labelled: LabelledSets, rule: Rule, halves: Sequence[str]) -> tuple[int, int]:
+    """Return the numbers of suggestions of a rule that were read as right, and of all.
+
+    A suggestion that was not read counts as wrong.
+    """
+    read_as_right = _read_verdicts()
     right = 0
     made = 0
     for name, cases in labelled.items():
         for case in cases:
-            for found_by, finding in case.found:
-                if found_by is not rule or case.half not in halves:
-                    continue
-                first, last = place_of(case.trace, finding.first, finding.last)
-                trace_id = case.trace.identity.trace_id
-                made += 1
-                right += verdicts.get((name, trace_id, rule.name, first + 1, last + 1), False)
+            trace_id = case.trace.identity.trace_id
+            for finding_rule, finding in case.findings:
+                if finding_rule is rule and case.half in halves:
+                    spans = span_range(case.trace, finding.first, finding.last)
+                    key = (name, trace_id, rule.name, str(spans.start + 1), str(spans.stop))
+                    made += 1
+                    right += key in read_as_right
     return right, made
 
 
@@ -502,26 +545,14 @@ class FigureRow(NamedTuple):
 
 
 def _share_row(subject: str, figure: str, hits: int, n: int) -> FigureRow:
-    """Return the row of a share with its interval.
-
-    Args:
-        subject: The rule or the set.
-        figure: The name of the figure.
-        hits: The count.
-        n: Of how many.
-    """
+    """Return the row of a share with its interval."""
     interval = share(hits, n).interval
     low, high = (f"{end:.3f}" for end in interval) if interval else ("", "")
     return FigureRow(subject, figure, hits, n, low, high)
 
 
 def _pooled_counts(counts: Counts, halves: Sequence[str]) -> Iterator[tuple[Rule, Count]]:
-    """Yield each rule with what it said in all sets.
-
-    Args:
-        counts: What was counted, by group and half.
-        halves: The halves that count.
-    """
+    """Yield each rule with its counts over all sets and some halves."""
     for rule in RULES:
         count = Count()
         for half in halves:
@@ -529,14 +560,16 @@ def _pooled_counts(counts: Counts, halves: Sequence[str]) -> Iterator[tuple[Rule
         yield rule, count
 
 
-def _rule_rows(counts: Counts, labelled: Labelled, halves: Sequence[str]) -> Iterator[FigureRow]:
+def _rule_rows(
+    counts: Counts, labelled: LabelledSets, halves: Sequence[str]
+) -> Iterator[FigureRow]:
     for rule, count in _pooled_counts(counts, halves):
-        yield FigureRow(rule.name, "suggestions", count.said)
-        if told := count.right + count.wrong:
-            yield _share_row(rule.name, "precision by labels", count.right, told)
+        yield FigureRow(rule.name, "suggestions", count.suggestions)
+        if judged := count.right + count.wrong:
+            yield _share_row(rule.name, "precision by labels", count.right, judged)
         if count.placed:
-            row = _share_row(rule.name, "on a marked step", count.touched, count.placed)
-            yield row._replace(by_chance=f"{count.chance:.1f}")
+            row = _share_row(rule.name, "on a marked step", count.on_marked, count.placed)
+            yield row._replace(by_chance=f"{count.by_chance:.1f}")
         right, made = _read_count(labelled, rule, halves)
         if rule.default and made:
             yield _share_row(rule.name, "precision when read", right, made)
@@ -544,18 +577,18 @@ def _rule_rows(counts: Counts, labelled: Labelled, halves: Sequence[str]) -> Ite
 
 def _recall_rows(counts: Counts, halves: Sequence[str]) -> Iterator[FigureRow]:
     for name in SETS:
-        for group, words in (("on", "recall of the default rules"), ("all", "recall of all rules")):
+        for group, rules in (("on", "the default rules"), ("all", "all rules")):
             count = Count()
             for half in halves:
                 count += counts.get((group, half), {}).get(name, Count())
             if count.marked:
-                yield _share_row(name, words, count.met, count.marked)
-            if count.said and group == "all":
-                yield FigureRow(name, "suggestions of all rules", count.said)
+                yield _share_row(name, f"recall of {rules}", count.recalled, count.marked)
+            if count.suggestions and group == "all":
+                yield FigureRow(name, "suggestions of all rules", count.suggestions)
 
 
-def _sample_rows(judged: RuleFindings) -> Iterator[FigureRow]:
-    for rules, words in ((DEFAULT, "default rules"), (RULES, "all rules")):
+def _sample_rows(judged: JudgedTraces) -> Iterator[FigureRow]:
+    for rules, rules_text in ((DEFAULT, "default rules"), (RULES, "all rules")):
         tallies = on_samples(judged, rules)[0]
         for name, figure in (
             ("mechanical", "countable plants found"),
@@ -563,29 +596,30 @@ def _sample_rows(judged: RuleFindings) -> Iterator[FigureRow]:
             ("clean", "hard negatives hit"),
         ):
             tally = tallies[name]
-            yield FigureRow("samples", f"{figure}, {words}", tally.hit.total(), tally.total.total())
+            yield FigureRow("samples", f"{figure}, {rules_text}", tally.hit, tally.total)
 
 
-def _alarm_rows(labelled: Labelled) -> Iterator[FigureRow]:
-    """Yield how many successful runs have a suggestion, which need not be wrong."""
+def _alarm_rows(labelled: LabelledSets) -> Iterator[FigureRow]:
+    """Yield the numbers of successful runs with a suggestion, which may be right."""
     for name, cases in labelled.items():
-        well = [case for case in cases if case.trace.meta.outcome is Outcome.SUCCEEDED]
-        if well:
-            on = sum(any(rule.default for rule, _ in case.found) for case in well)
-            every = sum(bool(case.found) for case in well)
-            yield FigureRow(name, "successful runs with a default suggestion", on, len(well))
-            yield FigureRow(name, "successful runs with any suggestion", every, len(well))
+        successful = [case for case in cases if case.trace.meta.outcome is Outcome.SUCCEEDED]
+        if successful:
+            runs = len(successful)
+            on = sum(any(rule.default for rule, _ in case.findings) for case in successful)
+            every = sum(bool(case.findings) for case in successful)
+            yield FigureRow(name, "successful runs with a default suggestion", on, runs)
+            yield FigureRow(name, "successful runs with any suggestion", every, runs)
 
 
 def figure_rows(
-    judged: RuleFindings, labelled: Labelled, halves: Sequence[str]
+    judged: JudgedTraces, labelled: LabelledSets, halves: Sequence[str]
 ) -> Iterator[FigureRow]:
     """Yield all figures.
 
     Args:
-        judged: The sample traces with what the rules find.
+        judged: The sample traces with their findings.
         labelled: The labelled sets.
-        halves: The halves of them that count.
+        halves: The halves that count.
     """
     counts = on_corpus(labelled, halves)[0]
     yield from _rule_rows(counts, labelled, halves)
@@ -603,54 +637,61 @@ def csv_text(rows: Iterable[FigureRow]) -> str:
     return text.getvalue()
 
 
-def rule_table(labelled: Labelled, halves: Sequence[str]) -> str:
+def rule_table(labelled: LabelledSets, halves: Sequence[str]) -> str:
     """Return the page's table of the rules in Markdown.
 
     Args:
         labelled: The labelled sets.
-        halves: The halves of them that count.
+        halves: The halves that count.
     """
     codes = {mode.slug: mode.code for mode in load_mast().modes}
     lines = ["| rule | mode | what it sees | suggestions | right |", "|---|---|---|---:|---|"]
     for rule, count in _pooled_counts(on_corpus(labelled, halves)[0], halves):
-        right, made = count.right, count.right + count.wrong
+        right = count.right
+        judged = count.right + count.wrong
         if rule.default:
-            right, made = _read_count(labelled, rule, halves)
+            right, judged = _read_count(labelled, rule, halves)
         name = f"`{rule.name}`{' (default)' if rule.default else ''}"
-        share_right = f"{right} of {made}" if made else "—"
-        lines.append(
-            f"| {name} | {codes[rule.mode]} | {rule.sees} | {count.said} | {share_right} |"
+        cells = (
+            name,
+            codes[rule.mode],
+            rule.sees,
+            str(count.suggestions),
+            f"{right} of {judged}" if judged else "—",
         )
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
 def main(arguments: list[str]) -> None:
+    """Print or write the figures."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument(
         "--half",
         choices=(*HALVES, "both"),
         default="seen",
-        help="which half of the corpus; 'unseen' is for the end alone",
+        help="the half of the corpus; 'unseen' is for the final figures only",
     )
     parser.add_argument(
-        "--misses", action="store_true", help="name what went wrong, on the half that is looked at"
+        "--misses", action="store_true", help="print wrong results on the seen half"
     )
-    parser.add_argument("--corpus", type=Path, default=CORPUS, help="where the corpus lies")
+    parser.add_argument("--corpus", type=Path, default=CORPUS, help="the folder of the corpus")
     parser.add_argument(
         "--write", action="store_true", help="write docs/lint.md and docs/rules.csv"
     )
     options = parser.parse_args(arguments)
     if options.write and not options.corpus.is_dir():
         parser.error(f"--write: no corpus in {options.corpus}, and the page would lose its figures")
-    judged = RuleFindings()
+    judged = JudgedTraces()
     cases = labelled(judged, options.corpus)
     halves = HALVES if options.half == "both" else (options.half,)
     figures = csv_text(figure_rows(judged, cases, halves))
     if options.write:
         page = PAGE.read_text("utf-8")
-        before, rest = page.split(BEGIN)
+        head = page.partition(BEGIN)[0]
+        foot = page.partition(END)[2]
         table = rule_table(cases, halves)
-        PAGE.write_text(f"{before}{BEGIN}\n\n{table}\n\n{END}{rest.split(END)[1]}", "utf-8")
+        PAGE.write_text(f"{head}{BEGIN}\n\n{table}\n\n{END}{foot}", "utf-8")
         FIGURES.write_text(figures, "utf-8")
         return
     print(figures, end="")

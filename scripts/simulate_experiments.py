@@ -1,31 +1,30 @@
-"""Print how often intervals, tests and plans of simulated experiments hold what they say.
+"""Print how often intervals, tests and power plans of simulated experiments are right.
 
     python scripts/simulate_experiments.py [designs|methods|judge] [--runs N] [--seed S]
         [--jobs N] [--arms A …]
 
-Tasks differ: the logits of a rate are normal over tasks, so that two runs of one task in one arm
-have a correlation of 0.3, and in two arms of 0.2. Each experiment draws new tasks, so that the true
-values are those of all such tasks.
+The logits of a rate are normal over tasks, so that two runs of a task correlate with 0.3 in one arm
+and with 0.2 in two arms. Each experiment draws new tasks; the true values are those of all tasks.
 
-``designs``: 40 of them, 10 to 200 tasks, 1 to 5 runs, 2 and 4 arms, and 14 modes: eight in 5 %,
-four in 20 % and two in 40 % of the runs. In the last arm one mode falls from 40 to 20 %; nothing
-else changes. In % of the experiments: how often intervals hold the true rate of an arm and the true
-difference, and how many differences have one (``shown``), by the rate; how often a change is
-reported where there is none (``false``), with p adjusted over modes and arms, and the share of such
-changes among all that are reported (``false of found``); how often the fall is found after the
-adjustment (``found``), and at the level that it must reach alone (``reached``), with the power that
-planning promises for that (``promised``).
+``designs``: 40 designs of 10 to 200 tasks, 1 to 5 runs and 2 or 4 arms, with 14 modes: eight in
+5 %, four in 20 % and two in 40 % of the runs. In the last arm one mode falls from 40 to 20 %;
+nothing else changes. The columns, in % of the experiments: how often intervals hold the true rate
+of an arm and the true difference, and how many differences have one (``shown``), by rate; how often
+a change is reported that does not exist (``false``), with p adjusted over modes and arms, and the
+share of such changes among all reported ones (``false of found``); how often the fall is found
+after adjustment (``found``) and at the adjusted level alone (``reached``), and the power that
+planning promises for the latter (``promised``).
 
-``methods``: how often the interval of a difference holds by three methods: the one that
-``mast-tui experiment`` reports (Student's t over the differences of tasks), percentiles of 2,000
-resamples of tasks (cluster bootstrap), and Newcombe's for all runs as if they were independent.
+``methods``: how often the interval of a difference holds by three methods: that of ``mast-tui
+experiment`` (Student's t over the differences of tasks), percentiles of 2,000 resamples of tasks
+(cluster bootstrap), and Newcombe's for all runs as if they were independent.
 
 ``judge``: people label a random part of the runs, and a judge with a true positive rate of 0.8 and
-a true negative rate of 0.9 all of them. How often the interval of the difference holds with both
-(``powered``) and with people alone, and its width with both as a part of
-that of people alone, in the experiments that have both.
+a true negative rate of 0.9 all of them. The columns: how often the interval of the difference holds
+with both (``powered``) and with people alone, and the median of its width with both as a part of
+that of people alone.
 
-CSV, a line for each design; run i of a design has a seed of its own.
+The output is CSV with a line for each design. Run i of a design has seed S + i.
 """
 
 from __future__ import annotations

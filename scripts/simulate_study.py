@@ -6,31 +6,29 @@
     python scripts/simulate_study.py coverage [--runs N] [--seed S] [--jobs N]
 
 ``judge``: two annotators with known error rates label 500 traces for one mode, and adjudication
-settles the truth; a judge with known error rates looks at these traces and at 500 more that nobody
-labels. Whether the mode shows in a trace is drawn anew in each run, as are all errors,
-independently. The true κ and AC1 are those of the probabilities themselves, the true prevalence is
-the chance with which the mode shows. Run i has seed S + i, for the study and for the resampling.
+finds the truth. A judge with known error rates judges these traces and 500 unlabelled ones. Each
+run draws the traces in which the mode shows and all errors, independently. The true κ and AC1 are
+those of the probabilities, the true prevalence is the probability of the mode. Run i has the seed
+S + i, for the study and for the resampling.
 
-The figures are those of ``agree``: the sums and coefficients behind ``agreement_report``, and
-``judge_report``. It is done for a mode that shows about 75 times in 500 traces, where every
-interval should hold the truth in 93 to 97 % of 2,000 runs (exit code 1 where one does not), and for
-one that shows about 10 times.
+The figures are those of ``agree``. One mode shows in about 75 of 500 traces: every interval should
+hold the true value in 93 to 97 % of 2,000 runs, else the exit code is 1. Another mode shows in
+about 10 traces.
 
 ``designs``: two annotators, four who all label every trace, or four of whom two label each, on 3 to
-300 traces and 14 modes that show in 3 to 50 % of them. Every other trace, by chance, has three
-times as many modes as the others, so that the modes of a trace go together. A Markdown table tells
-in % how often the intervals hold the true value, in brackets of how many figures there is one
-('none' of fewer than 2 %), and after the semicolon by how much the figures are off on average.
-With ``--percentiles`` it is told of the percentiles of the resamples instead, given wherever the
-resamples differ.
+300 traces and 14 modes that show in 3 to 50 % of them. A random half of the traces has three times
+as many modes as the others, so that the modes of a trace are correlated. A cell of the Markdown
+table has how often the intervals hold the true value, in brackets how many figures have one ('none'
+of fewer than 2 %), both in %, and the mean error of the figures. With ``--percentiles`` the
+intervals are percentiles of resamples, wherever resamples differ.
 
-``coverage``: one mode in 3, 20 or 50 % of 20, 50, 200 or 1,000 traces. Annotators label all of it
-(``complete``), or leave out a tenth of the verdicts (``missing``), two and three of them, or four
-rotate in pairs. Beside the figures of agreement there are the shares that rest on gold: a plain
-one, the share of a known number of traces of which a fifth was labelled, the corrected prevalence,
-the difference of two halves, and the common difference of failed and successful traces within two
-models. CSV: in how many of the studies the figure is defined, has an interval (both in % of all
-studies), and in how many of those it holds (in %); then why intervals are withheld.
+``coverage``: one mode in 3, 20 or 50 % of 20, 50, 200 or 1,000 traces. Two annotators give all
+verdicts (``complete``), two or three leave out a tenth of them (``missing``), or four rotate in
+pairs. The other figures use gold: a share, the share of a known number of traces of which a fifth
+was labelled, the corrected prevalence, the difference of two halves, and the common difference of
+failed and successful traces within two models. Each line of the CSV has the studies in which the
+figure is defined and has an interval (in % of all studies), how often the interval holds (in %),
+and the reasons for missing intervals.
 """
 
 from __future__ import annotations
@@ -71,23 +69,24 @@ from mast_tui.figures.record import COEFFICIENTS, Figure, FigureScope, FigureTab
 from mast_tui.figures.signatures.modes import Counts, Stratum, differences, mantel_haenszel
 from mast_tui.figures.two_by_two import cohen_kappa, gwet_ac1
 from mast_tui.labels import VerdictValue
+from mast_tui.taxonomy.model import Mode
 
 TRACES: Final = 500
 UNLABELLED: Final = 500
 PREVALENCES: Final = (0.15, 0.02)
 ENOUGH: Final = 50
-"""Positives from which on the intervals should hold what they say."""
+"""The fewest positives with which intervals must hold."""
 
 WITHIN: Final = (0.93, 0.97)
 FULL_RUNS: Final = 2000
-MODE: Final = ("mode", "1.1", "The mode")
+MODE: Final = Mode("mode", "1.1", "The mode", "")
 JUDGE: Final = "judge:simulated@1"
 
 Flags = NDArray[np.bool_]
 
 
 class Rates(NamedTuple):
-    """How well somebody sees: true positive and true negative rate."""
+    """The true positive and true negative rates of an annotator or a judge."""
 
     tpr: float
     tnr: float
@@ -104,7 +103,7 @@ Outcome = dict[str, Interval | None]
 
 @dataclass(slots=True)
 class StudyTally:
-    """How the intervals of one figure did."""
+    """The intervals of one figure."""
 
     held: int = 0
     missing: int = 0
@@ -112,13 +111,14 @@ class StudyTally:
 
     @property
     def share(self) -> float:
-        """Of the runs with an interval the share in which it holds the truth."""
+        """The share of intervals that hold the true value."""
         return self.held / len(self.widths) if self.widths else float("nan")
 
 
 def true_values(prevalence: float) -> dict[str, float]:
-    """What the figures of an endless study would be."""
-    people, judged = population(prevalence, ANN, BOB), population(prevalence, SIMULATED, TRUTH)
+    """Return the figures of an endless study."""
+    people = population(prevalence, ANN, BOB)
+    judged = population(prevalence, SIMULATED, TRUTH)
     return {
         "kappa, two annotators": float(cohen_kappa(people)),
         "AC1, two annotators": float(gwet_ac1(people)),
@@ -141,15 +141,9 @@ def population(prevalence: float, a: Rates, b: Rates) -> NDArray[np.float64]:
     Returns:
         The probabilities of both, the first only, the second only and neither saying present.
     """
-    shows, not_ = prevalence, 1 - prevalence
-    return np.array(
-        [
-            shows * a.tpr * b.tpr + not_ * (1 - a.tnr) * (1 - b.tnr),
-            shows * a.tpr * (1 - b.tpr) + not_ * (1 - a.tnr) * b.tnr,
-            shows * (1 - a.tpr) * b.tpr + not_ * a.tnr * (1 - b.tnr),
-            shows * (1 - a.tpr) * (1 - b.tpr) + not_ * a.tnr * b.tnr,
-        ]
-    )
+    shows = np.outer([a.tpr, 1 - a.tpr], [b.tpr, 1 - b.tpr]).ravel()
+    shows_not = np.outer([1 - a.tnr, a.tnr], [1 - b.tnr, b.tnr]).ravel()
+    return prevalence * shows + (1 - prevalence) * shows_not
 
 
 def one_run(seed: int, prevalence: float, rounds: int) -> tuple[Outcome, int]:
@@ -174,9 +168,9 @@ def one_run(seed: int, prevalence: float, rounds: int) -> tuple[Outcome, int]:
         taxonomy_ref="simulated@1",
         modes=(MODE,),
         judge=JUDGE,
-        verdicts={(trace, MODE[0]): value for trace, value in verdicts(every, judge)},
+        verdicts={(trace, MODE.slug): value for trace, value in verdicts(every, judge)},
         reference=Reference(
-            "gold", {(trace, MODE[0]): value for trace, value in verdicts(labelled, shows)}
+            "gold", {(trace, MODE.slug): value for trace, value in verdicts(labelled, shows)}
         ),
         unlabelled=frozenset(every) - frozenset(labelled),
     )
@@ -184,8 +178,8 @@ def one_run(seed: int, prevalence: float, rounds: int) -> tuple[Outcome, int]:
         sums_of(table, range(TRACES), Resampling(rounds, seed)).everything()
     )
     report = judge_report(judge_input, Resampling(rounds, seed))
-    figures = report.table("judge_mode", mode=MODE[1])
-    corrected = report.table("prevalence", mode=MODE[1])["corrected"]
+    figures = report.table("judge_mode", mode=MODE.code)
+    corrected = report.table("prevalence", mode=MODE.code)["corrected"]
     outcome = {
         "kappa, two annotators": people["cohen_kappa"].interval,
         "AC1, two annotators": people["gwet_ac1"].interval,
@@ -283,7 +277,7 @@ def count(tally: StudyTally, interval: Interval | None, truth: float) -> None:
 
 
 class StudyDesign(NamedTuple):
-    """How many annotators there are, and whether only two of them label each trace."""
+    """The number of annotators, and whether only two of them label each trace."""
 
     name: str
     people: int
@@ -291,7 +285,7 @@ class StudyDesign(NamedTuple):
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """Every two of them."""
+        """The pairs of annotators."""
         return list(combinations(range(self.people), 2))
 
 
@@ -306,13 +300,13 @@ SHOWS: Final = (
     *(0.12, 0.15, 0.18, 0.22),
     *(0.28, 0.33, 0.40, 0.50),
 )
-"""The chances of the modes, from rare to common."""
+"""The probabilities of the modes, from rare to common."""
 
 BANDS: Final = {"3–10 %": range(6), "12–22 %": range(6, 10), "28–50 %": range(10, 14)}
 POOLED: Final = "pooled"
 MACRO: Final = "mean over modes"
 LIFT: Final = 0.5
-"""By how much of its chance a mode shows more in half of the traces, and less in the others."""
+"""The relative rise of a mode's probability in half of the traces, and its fall in the others."""
 
 DESIGN_TRACES: Final = (3, 5, 10, 20, 50, 79, 100, 300)
 DESIGN_RUNS: Final = 500
@@ -329,7 +323,7 @@ OTHER_FIGURES: Final = {
 }
 
 Cells = dict[tuple[str, str], list[tuple[float, Interval | None]]]
-"""By figure and column of the table: what came out of every run, with its interval."""
+"""The value and the interval of every run, by figure and column of the table."""
 
 
 def drawn(design: StudyDesign, traces: int, random: np.random.Generator) -> VerdictArray:
@@ -351,14 +345,18 @@ def drawn(design: StudyDesign, traces: int, random: np.random.Generator) -> Verd
             shows.shape
         )
     if design.rotating:
-        # As a study deals its traces: each pair comes once before any comes again.
-        turns = -(-traces // len(design.pairs))
-        order = [random.permutation(len(design.pairs)) for _ in range(turns)]
-        labels = np.zeros(table.shape[:2], dtype=np.bool_)
-        for trace, pair in enumerate(np.concatenate(order)[:traces].tolist()):
-            labels[list(design.pairs[pair]), trace] = True
-        table[~labels] = MISSING
+        table[~_labelled_by_pairs(design.people, traces, random)] = MISSING
     return table
+
+
+def _labelled_by_pairs(people: int, traces: int, random: np.random.Generator) -> Flags:
+    """Return which annotators label which traces, where each pair labels equally many."""
+    pairs = np.array(list(combinations(range(people), 2)))
+    turns = -(-traces // len(pairs))
+    order = np.concatenate([random.permutation(len(pairs)) for _ in range(turns)])[:traces]
+    labels = np.zeros((people, traces), dtype=np.bool_)
+    labels[pairs[order].T, np.arange(traces)] = True
+    return labels
 
 
 def expected(design: StudyDesign, prevalence: float) -> TableSums:
@@ -400,7 +398,7 @@ def chance_of(answers: Sequence[bool], prevalence: float) -> float:
 
 
 def design_truth(design: StudyDesign) -> dict[tuple[str, int | str], float]:
-    """By figure, and mode, ``POOLED`` or ``MACRO``: its value in an endless study."""
+    """Return the figures of an endless study, by name and mode, ``POOLED`` or ``MACRO``."""
     tables = [expected(design, prevalence) for prevalence in SHOWS]
     modes = [table_values(values) for values in tables]
     first = tables[0]
@@ -426,7 +424,7 @@ def design_truth(design: StudyDesign) -> dict[tuple[str, int | str], float]:
 
 @cache
 def true_sets(design: StudyDesign) -> float:
-    """α of the sets of modes in a study that is endless for our purposes."""
+    """Return α of the sets of modes in a practically endless study."""
     many = drawn(design, 12_000, np.random.default_rng(1))
     return (
         FigureTable(set_agreement(many, Resampling(0, 0))).value("krippendorff_alpha_jaccard")
@@ -457,40 +455,41 @@ def design_run(
         )
     sums = sums_of(table, range(traces), Resampling(rounds, seed))
     modes = [table_coefficients(sums.of_modes([mode])) for mode in range(len(SHOWS))]
-    pooled, macro = table_coefficients(sums.everything()), macro_coefficients(sums, modes)
+    pooled = table_coefficients(sums.everything())
+    macro = macro_coefficients(sums, modes)
     coefficients: dict[tuple[str, int | str], Figure] = {}
     for name in COEFFICIENTS:
-        coefficients |= {(name, mode): one[name] for mode, one in enumerate(modes)}
+        coefficients |= {(name, mode): figures[name] for mode, figures in enumerate(modes)}
         coefficients |= {(name, POOLED): pooled[name], (name, MACRO): macro[name]}
     sets = FigureTable(set_agreement(table, Resampling(rounds, seed)))["krippendorff_alpha_jaccard"]
     if sets.value is not None:
         coefficients[SETS, POOLED] = Figure(value=sets.value, interval=sets.interval)
-    return {where: one for where, one in coefficients.items() if one.value is not None}
+    return {key: figure for key, figure in coefficients.items() if figure.value is not None}
 
 
 def by_percentiles(sums: Sums) -> dict[tuple[str, int | str], Figure]:
-    """The same with the percentiles of resamples, whatever there is to resample."""
+    """Return the defined figures with percentiles of resamples as intervals."""
     tables: dict[int | str, TableSums] = {mode: sums.of_modes([mode]) for mode in range(len(SHOWS))}
-    values = {where: table_values(table) for where, table in tables.items()}
+    values = {mode: table_values(table) for mode, table in tables.items()}
     means = {
-        name: mean_of_defined_values(np.array([one[name] for one in values.values()]), 0)
+        name: mean_of_defined_values(np.array([of_mode[name] for of_mode in values.values()]), 0)
         for name in COEFFICIENTS
     }
     every = {**values, POOLED: table_values(sums.everything()), MACRO: means}
     return {
-        (name, where): Figure(
-            value=float(of[name][0]), interval=interval(of[name][0], of[name][1:])
+        (name, mode): Figure(
+            value=float(figures[name][0]), interval=interval(figures[name][0], figures[name][1:])
         )
-        for where, of in every.items()
+        for mode, figures in every.items()
         for name in COEFFICIENTS
-        if not np.isnan(of[name][0])
+        if not np.isnan(figures[name][0])
     }
 
 
-def design_rows(
+def _design_rows(
     design: StudyDesign, traces: int, runs: range, rounds: int, jobs: int, percentiles: bool
 ) -> list[tuple[str, list[str]]]:
-    """For each figure a cell per band of modes, then pooled, then the mean over modes."""
+    """Return the cells of each figure: the bands of modes, pooled, and the mean over modes."""
     truth = design_truth(design)
     truth[SETS, POOLED] = true_sets(design)
     held: dict[tuple[str, str], list[bool]] = {}
@@ -499,9 +498,9 @@ def design_rows(
     run = partial(design_run, design=design, traces=traces, rounds=rounds, percentiles=percentiles)
     with ProcessPoolExecutor(jobs) as pool:
         for coefficients in pool.map(run, runs, chunksize=10):
-            for (name, where), coefficient in coefficients.items():
-                cell = name, where if isinstance(where, str) else band[where]
-                true = truth[name, where]
+            for (name, mode), coefficient in coefficients.items():
+                cell = name, mode if isinstance(mode, str) else band[mode]
+                true = truth[name, mode]
                 off.setdefault(cell, []).append((coefficient.value or 0.0) - true)
                 if coefficient.interval is not None:
                     held.setdefault(cell, []).append(
@@ -542,7 +541,7 @@ def cell_text(held: Sequence[bool], off: Sequence[float], studies: int) -> str:
     return f"{100 * np.mean(held):.0f} ({percent_defined:.0f}); {bias}"
 
 
-def designs(
+def _print_designs(
     runs: range, traces: Sequence[int], rounds: int, jobs: int, every: bool, percentiles: bool
 ) -> None:
     """Print the table of all designs."""
@@ -551,7 +550,7 @@ def designs(
     print("|---|---:|---|" + "---|" * (len(BANDS) + 2), flush=True)
     for design in DESIGNS:
         for n in traces:
-            for name, cells in design_rows(design, n, runs, rounds, jobs, percentiles):
+            for name, cells in _design_rows(design, n, runs, rounds, jobs, percentiles):
                 if name in names and any(cell != "–" for cell in cells):
                     title = names[name]
                     if name == "cohen_kappa" and design.people > 2:
@@ -572,13 +571,14 @@ PLANS: Final = {
     "rotating, 4": (4, "rotating"),
 }
 WHOLE: Final = 5
-"""How many times as many traces there are as were labelled."""
+"""The number of traces as a multiple of the labelled ones."""
 
 AT_ONCE: Final = 50
-"""Studies that are counted together, as if they were modes of one study."""
+"""The number of studies that are counted together, as if they were modes of one study."""
 
-Outcomes = dict[str, list[tuple[bool, Interval | None, str]]]
-"""By figure, of every study: whether the interval holds, the interval, and why there is none."""
+StudyOutcome = tuple[bool, Interval | None, str]
+Outcomes = dict[str, list[StudyOutcome]]
+"""Whether the interval of each study holds, the interval, and why there is none, by figure."""
 
 
 def many_studies(plan: str, shows: float, traces: int, random: np.random.Generator) -> VerdictArray:
@@ -602,120 +602,121 @@ def many_studies(plan: str, shows: float, traces: int, random: np.random.Generat
     if kind == "missing":
         table[random.random(table.shape) < MISSES] = MISSING
     if kind == "rotating":
-        pairs = np.array(list(combinations(range(people), 2)))
-        turns = -(-traces // len(pairs))
-        order = np.concatenate([random.permutation(len(pairs)) for _ in range(turns)])[:traces]
-        labels = np.zeros((people, traces), dtype=np.bool_)
-        labels[pairs[order].T, np.arange(traces)] = True
-        table[~labels] = MISSING
+        table[~_labelled_by_pairs(people, traces, random)] = MISSING
     return table
 
 
-def plan_truth(plan: str, shows: float) -> dict[str, float]:
-    """Return the figures of a study that is endless for our purposes."""
+def _plan_truth(plan: str, shows: float) -> dict[str, float]:
+    """Return the figures of a practically endless study."""
     random = np.random.default_rng(1)
     verdict_table = many_studies(plan, shows, 20_000, random)
     table = sums_of(verdict_table, range(verdict_table.shape[1]), Resampling(0, 0)).everything()
     return {name: float(values[0]) for name, values in table_values(table).items()}
 
 
-def agreement_cell(
+def _agreement_cell(
     block: int, *, plan: str, shows: float, traces: int, seed: int, truth: dict[str, float]
 ) -> Outcomes:
-    """Count some studies of one plan."""
+    """Return the outcomes of a block of studies of one plan."""
     random = np.random.default_rng([seed, block, traces, round(100 * shows), *plan.encode()])
     sums = sums_of(many_studies(plan, shows, traces, random), range(traces), Resampling(1, 0))
     results: Outcomes = {}
     for study in range(AT_ONCE):
         for name, coefficient in table_coefficients(sums.of_modes([study])).items():
             if coefficient.value is not None:
+                why = coefficient.withheld or "no_spread"
                 results.setdefault(name, []).append(
-                    outcome(
-                        coefficient.interval,
-                        truth[name],
-                        coefficient.withheld or "no_spread",
-                    )
+                    _outcome(coefficient.interval, truth[name], why)
                 )
     return results
 
 
-def outcome(
-    ends: Sequence[float] | None, truth: float, why: str
+def _outcome(
+    interval: Interval | None, truth: float, why: str
 ) -> tuple[bool, Interval | None, str]:
     """Return whether an interval holds the truth, the interval, and why there is none."""
-    if ends is None:
+    if interval is None:
         return False, None, why
-    low, high = ends
-    return low - 1e-9 <= truth <= high + 1e-9, (low, high), ""
+    low, high = interval
+    return low - 1e-9 <= truth <= high + 1e-9, interval, ""
 
 
-def share_cell(block: int, *, shows: float, traces: int, seed: int) -> Outcomes:
-    """Count some studies of figures that rest on gold: the judge's rates are ``SIMULATED``."""
+def _share_cell(block: int, *, shows: float, traces: int, seed: int) -> Outcomes:
+    """Return the outcomes of a block of studies for figures that use gold."""
     random = np.random.default_rng([seed, block, traces, round(100 * shows), 7])
-    tpr, tnr = SIMULATED
-    cells = (shows * tpr, (1 - shows) * (1 - tnr), shows * (1 - tpr), (1 - shows) * tnr)
     results: Outcomes = {}
-
-    def add(name: str, figure: Figure, truth: float) -> None:
-        if figure.value is not None:
-            why = figure.withheld or "no_spread"
-            results.setdefault(name, []).append(outcome(figure.interval, truth, why))
-
     for _ in range(AT_ONCE):
-        labelled = random.multinomial(traces, cells).astype(np.float64)
-        hits = int(labelled[0] + labelled[2])
-        left = random.multinomial((WHOLE - 1) * traces, cells)
-        says = np.array([left[0] + left[1], left[2] + left[3]], dtype=np.float64)
-        results.setdefault("share", []).append(
-            outcome(rate(FigureScope("share"), "", hits, traces).interval, shows, "")
-        )
-        overall = prediction_powered(labelled, says)
-        add("share with a judge", overall.powered, shows)
-        of_all = (hits + int(left[0] + left[2])) / (WHOLE * traces)
-        assert overall.share_of_these is not None
-        add("share of these traces", overall.share_of_these, of_all)
-        add("corrected prevalence", corrected_prevalence(labelled, says), shows)
-        sizes = (traces // 2, traces - traces // 2)
-        first, second = (int(random.binomial(n, shows)) for n in sizes)
-        first_counts, second_counts = (
-            Counts((hit,), (n,)) for hit, n in zip((first, second), sizes, strict=True)
-        )
-        scope = FigureScope("mode")
-        ((plain, *_),) = differences(first_counts, second_counts, ("first", "second"), [scope])
-        results.setdefault("difference of halves", []).append(
-            outcome(plain.interval, 0.0, plain.reason)
-        )
-        strata = []
-        for risk in (0.8 * shows, 1.2 * shows):
-            n = max(1, traces // 4)
-            second_size = max(1, traces // 2 - traces // 4)
-            strata.append(
-                Stratum(
-                    int(random.binomial(n, risk)),
-                    n,
-                    int(random.binomial(second_size, risk)),
-                    second_size,
-                )
-            )
-        _, within, _ = mantel_haenszel(strata, scope)
-        results.setdefault("difference within two models", []).append(
-            outcome(within.interval, 0.0, within.withheld or "")
-        )
+        for name, outcome in (
+            *_share_outcomes(shows, traces, random),
+            ("difference of halves", _halves_outcome(shows, traces, random)),
+            ("difference within two models", _models_outcome(shows, traces, random)),
+        ):
+            results.setdefault(name, []).append(outcome)
     return results
 
 
-def coverage(runs: int, seed: int, jobs: int) -> None:
+def _share_outcomes(
+    shows: float, traces: int, random: np.random.Generator
+) -> Iterator[tuple[str, StudyOutcome]]:
+    """Yield the outcomes of shares in one study with a judge of the rates ``SIMULATED``."""
+    tpr, tnr = SIMULATED
+    cells = (shows * tpr, (1 - shows) * (1 - tnr), shows * (1 - tpr), (1 - shows) * tnr)
+    labelled = random.multinomial(traces, cells).astype(np.float64)
+    hits = int(labelled[0] + labelled[2])
+    unlabelled = random.multinomial((WHOLE - 1) * traces, cells)
+    calls = unlabelled.reshape(2, 2).sum(axis=1).astype(np.float64)
+    yield "share", _outcome(rate(FigureScope("share"), "", hits, traces).interval, shows, "")
+    overall = prediction_powered(labelled, calls)
+    share_of_these = (hits + int(unlabelled[0] + unlabelled[2])) / (WHOLE * traces)
+    assert overall.share_of_these is not None
+    for name, figure, truth in (
+        ("share with a judge", overall.powered, shows),
+        ("share of these traces", overall.share_of_these, share_of_these),
+        ("corrected prevalence", corrected_prevalence(labelled, calls), shows),
+    ):
+        if figure.value is not None:
+            yield name, _outcome(figure.interval, truth, figure.withheld or "no_spread")
+
+
+def _halves_outcome(shows: float, traces: int, random: np.random.Generator) -> StudyOutcome:
+    """Return the outcome of the difference of two halves of a study."""
+    first, second = (
+        Counts((int(random.binomial(size, shows)),), (size,))
+        for size in (traces // 2, traces - traces // 2)
+    )
+    ((plain, *_),) = differences(first, second, ("first", "second"), [FigureScope("mode")])
+    return _outcome(plain.interval, 0.0, plain.reason)
+
+
+def _models_outcome(shows: float, traces: int, random: np.random.Generator) -> StudyOutcome:
+    """Return the outcome of the common difference within two models."""
+    first_size = max(1, traces // 4)
+    second_size = max(1, traces // 2 - traces // 4)
+    strata = [
+        Stratum(
+            int(random.binomial(first_size, risk)),
+            first_size,
+            int(random.binomial(second_size, risk)),
+            second_size,
+        )
+        for risk in (0.8 * shows, 1.2 * shows)
+    ]
+    _, within, _ = mantel_haenszel(strata, FigureScope("mode"))
+    return _outcome(within.interval, 0.0, within.withheld or "")
+
+
+def _print_coverage(runs: int, seed: int, jobs: int) -> None:
     """Print the table of ``coverage`` as CSV."""
     print("design,traces,mode_in_percent,figure,defined,given,holds,withheld", flush=True)
     blocks = range(-(-runs // AT_ONCE))
     with ProcessPoolExecutor(jobs) as pool:
         for plan, shows in product(("gold", *PLANS), COVERAGE_SHOWS):
-            truth = plan_truth(plan, shows) if plan in PLANS else {}
+            truth = _plan_truth(plan, shows) if plan in PLANS else {}
             for traces in COVERAGE_TRACES:
                 if plan in PLANS:
-                    cell = partial(agreement_cell, plan=plan, truth=truth)
+                    cell = partial(_agreement_cell, plan=plan, truth=truth)
                 else:
-                    cell = partial(share_cell)
+                    cell = partial(_share_cell)
                 run = partial(cell, shows=shows, traces=traces, seed=seed)
                 print_cell(plan, traces, shows, list(pool.map(run, blocks)))
 
@@ -730,10 +731,10 @@ def print_cell(plan: str, traces: int, shows: float, blocks: Sequence[Outcomes])
         blocks: The outcomes of the blocks of studies.
     """
     studies = AT_ONCE * len(blocks)
-    for name in dict.fromkeys(name for one in blocks for name in one):
-        rows = [row for one in blocks for row in one.get(name, ())]
-        holding = [holds for holds, ends, _ in rows if ends is not None]
-        reasons = Counter(why for _, ends, why in rows if ends is None)
+    for name in dict.fromkeys(name for block in blocks for name in block):
+        rows = [row for block in blocks for row in block.get(name, ())]
+        holding = [holds for holds, interval, _ in rows if interval is not None]
+        reasons = Counter(why for _, interval, why in rows if interval is None)
         why = " ".join(f"{name}:{100 * n / studies:.0f}" for name, n in reasons.most_common())
         holds = f"{100 * np.mean(holding):.1f}" if holding else ""
         print(
@@ -744,40 +745,40 @@ def print_cell(plan: str, traces: int, shows: float, blocks: Sequence[Outcomes])
 
 
 def main() -> int:
-    """Simulate a mode with enough positives and one with few."""
+    """Print the tables of the options simulation, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument(
-        "what", nargs="?", choices=("judge", "designs", "coverage"), default="judge"
+        "kind", nargs="?", choices=("judge", "designs", "coverage"), default="judge"
     )
-    parser.add_argument("--runs", type=int, help="how many studies (2000; of designs 500)")
+    parser.add_argument("--runs", type=int, help="number of studies (2000; of designs 500)")
     parser.add_argument("--seed", type=int, default=0, help="the first run's seed (0)")
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time (1)")
     parser.add_argument("--rounds", type=int, help="resamples of each study (2000; of designs 500)")
     parser.add_argument(
-        "--prevalence", type=float, nargs="+", default=PREVALENCES, help="chances of the mode"
+        "--prevalence", type=float, nargs="+", default=PREVALENCES, help="probabilities of the mode"
     )
     parser.add_argument(
-        "--traces", type=int, nargs="+", default=DESIGN_TRACES, help="of designs: how many"
+        "--traces", type=int, nargs="+", default=DESIGN_TRACES, help="of designs: numbers of traces"
     )
     parser.add_argument(
-        "--figures", choices=("main", "all"), default="main", help="of designs: which"
+        "--figures", choices=("main", "all"), default="main", help="of designs: the printed figures"
     )
     parser.add_argument(
-        "--percentiles", action="store_true", help="of designs: by percentiles, none withheld"
+        "--percentiles", action="store_true", help="of designs: intervals by percentiles"
     )
-    chosen = parser.parse_args()
-    if chosen.what == "coverage":
-        coverage(chosen.runs or COVERAGE_RUNS, chosen.seed, chosen.jobs)
+    options = parser.parse_args()
+    if options.kind == "coverage":
+        _print_coverage(options.runs or COVERAGE_RUNS, options.seed, options.jobs)
         return 0
-    full = DESIGN_RUNS if chosen.what == "designs" else FULL_RUNS
-    seeds = range(chosen.seed, chosen.seed + (chosen.runs or full))
-    if chosen.what == "designs":
-        rounds = chosen.rounds or DESIGN_ROUNDS
-        every = chosen.figures == "all"
-        designs(seeds, chosen.traces, rounds, chosen.jobs, every, chosen.percentiles)
+    full = DESIGN_RUNS if options.kind == "designs" else FULL_RUNS
+    seeds = range(options.seed, options.seed + (options.runs or full))
+    if options.kind == "designs":
+        rounds = options.rounds or DESIGN_ROUNDS
+        every = options.figures == "all"
+        _print_designs(seeds, options.traces, rounds, options.jobs, every, options.percentiles)
         return 0
-    rounds = chosen.rounds or FULL_RUNS
-    held = [simulate(seeds, share, rounds, chosen.jobs) for share in chosen.prevalence]
+    rounds = options.rounds or FULL_RUNS
+    held = [simulate(seeds, share, rounds, options.jobs) for share in options.prevalence]
     return 0 if all(held) else 1
 
 

@@ -1,10 +1,10 @@
-"""Simulate versions of a judge that are no better, and count how often the test calls one better.
+"""Print how often a new version of a judge is called better, if it is better or not.
 
     python scripts/simulate_teaching.py --loops 500
 
-Each loop has gold, a judge with errors, and a version of it that is wrong on other units but as
-often. The claim is that of the app: p at most 0.05 over all modes by turning round the signs of
-whole traces, or adjusted for a single mode, with more right verdicts than before.
+Each loop has gold, a judge with errors, and a new version with errors of its own. The app calls it
+better if it has more right verdicts and p is at most 0.05: over all modes in a test that flips the
+signs of whole traces, or in a single mode after adjustment.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from mast_tui.figures.significance import benjamini_hochberg, sign_flips
 LEVEL = 0.05
 MODES = 14
 ERROR = 0.15
-"""The share of the verdicts that either judge gets wrong."""
+"""The share of wrong verdicts of either version."""
 
 
 def claims(rng: np.random.Generator, traces: int, shared: float, gain: float) -> tuple[bool, bool]:
     """Simulate one loop.
 
     Args:
-        rng: The source of chance.
+        rng: The source of randomness.
         traces: The number of held-out traces.
-        shared: The share of the errors that both versions make because a trace is hard.
-        gain: The share of the old errors that the new version does not make.
+        shared: The share of errors that both versions make because a trace is hard.
+        gain: The share of the old errors that the new version avoids.
 
     Returns:
-        Whether it is called better over all modes, and in any single mode.
+        Whether the new version is called better over all modes, and in any single mode.
     """
     hard = rng.beta(0.5, 0.5 * (1 - ERROR) / ERROR, size=(traces, 1))
     wrong = rng.random((2, traces, MODES)) < (shared * hard + (1 - shared) * ERROR)
@@ -55,15 +55,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Simulate versions of a judge.")
     parser.add_argument("--loops", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
-    chosen = parser.parse_args()
+    options = parser.parse_args()
     table = csv.writer(sys.stdout, lineterminator="\n")
     table.writerow(("held-out traces", "errors shared", "gain", "better", "better in a mode"))
     for gain in (0.0, 0.3, 0.6):
         for traces in (10, 30, 100):
             for shared in (0.0, 0.8):
-                rng = np.random.default_rng((chosen.seed, traces, int(10 * shared)))
-                loops = [claims(rng, traces, shared, gain) for _ in range(chosen.loops)]
-                shares = (sum(column) / chosen.loops for column in zip(*loops, strict=True))
+                rng = np.random.default_rng((options.seed, traces, int(10 * shared)))
+                loops = [claims(rng, traces, shared, gain) for _ in range(options.loops)]
+                shares = (sum(column) / options.loops for column in zip(*loops, strict=True))
                 table.writerow((traces, shared, gain, *(f"{share:.1%}" for share in shares)))
 
 

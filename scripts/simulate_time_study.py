@@ -1,9 +1,9 @@
-"""Simulate time studies with a known pull of suggestions, which ``agree --time`` should find.
+"""Print how well ``agree --time`` finds the pull of suggestions in simulated time studies.
 
     python scripts/simulate_time_study.py --studies 400
 
 Two annotators label all traces; suggestions are hidden on half of the traces of each. A suggestion
-raises the chance of present by the planted bias, and saves a share of the minutes.
+raises the chance of present by a known bias, and saves a share of the minutes.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 from mast_tui.figures.judge.input import AssistedPass
 from mast_tui.figures.time_study import time_study
 from mast_tui.labels import VerdictValue
+from mast_tui.taxonomy.model import Mode
 
-MODES = tuple((f"mode{number}", f"{number}", f"Mode {number}") for number in range(14))
+MODES = tuple(Mode(f"mode{number}", f"{number}", f"Mode {number}", "") for number in range(14))
 BIAS = 0.12
-"""What a suggestion adds to the chance of present."""
+"""The increase in the chance of present by a suggestion."""
 
 SAVED = 0.25
 """The share of the minutes that suggestions save."""
@@ -37,7 +38,7 @@ def passes_of(
     """Simulate the passes of a study.
 
     Args:
-        rng: The source of chance.
+        rng: The source of randomness.
         traces: The number of traces.
         pace: The minutes of each annotator, as multiples of the mean.
     """
@@ -45,16 +46,16 @@ def passes_of(
         difficulty = rng.lognormal(-0.125, 0.5)
         chances = rng.beta(0.6, 1.4, size=len(MODES))
         suggested = frozenset(
-            slug for (slug, _, _), chance in zip(MODES, chances, strict=True) if chance > 0.5
+            mode.slug for mode, chance in zip(MODES, chances, strict=True) if chance > 0.5
         )
         first_hidden = int(rng.integers(2))
         for annotator in range(2):
             withheld = annotator == first_hidden
             verdicts = {}
-            for (slug, _, _), chance in zip(MODES, chances, strict=True):
-                pull = 0.0 if withheld or slug not in suggested else BIAS
+            for mode, chance in zip(MODES, chances, strict=True):
+                pull = 0.0 if withheld or mode.slug not in suggested else BIAS
                 present = rng.random() < 0.85 * chance + pull
-                verdicts[slug] = VerdictValue.PRESENT if present else VerdictValue.ABSENT
+                verdicts[mode.slug] = VerdictValue.PRESENT if present else VerdictValue.ABSENT
             noise = rng.lognormal(-0.08, 0.4)
             minutes = MINUTES * pace[annotator] * difficulty * noise
             yield AssistedPass(
@@ -70,21 +71,21 @@ def passes_of(
 
 
 def main() -> None:
-    """Print how far the planted figures are recovered, and how often intervals hold them."""
+    """Print the mean bias found and how often intervals hold the true values."""
     parser = argparse.ArgumentParser(description="Simulate time studies.")
     parser.add_argument("--studies", type=int, default=400)
     parser.add_argument("--seed", type=int, default=0)
-    chosen = parser.parse_args()
+    options = parser.parse_args()
     table = csv.writer(sys.stdout, lineterminator="\n")
     heading = ("traces", "mean bias found", "interval holds it", "no bias elsewhere, holds")
     table.writerow((*heading, "interval of minutes holds"))
     for traces in (20, 60, 200):
-        rng = np.random.default_rng((chosen.seed, traces))
+        rng = np.random.default_rng((options.seed, traces))
         bias: list[float] = []
         holds: list[bool] = []
         holds_elsewhere: list[bool] = []
         holds_minutes: list[bool] = []
-        for _ in range(chosen.studies):
+        for _ in range(options.studies):
             pace = rng.lognormal(0, 0.3, size=2)
             document = time_study(list(passes_of(rng, traces, pace)), MODES)
             anchoring = document["anchoring"]

@@ -1,6 +1,6 @@
-"""Adds to the site the pages of the project's folder, the options of the commands, the man page.
+"""Add the pages of the project's folder, the options of the commands and the man page to the site.
 
-MkDocs calls this as it builds (``hooks`` in mkdocs.yml): the README becomes the first page.
+MkDocs calls this module while it builds (``hooks`` in mkdocs.yml). The README is the first page.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ import re
 from pathlib import Path
 from typing import Final
 
-from man_page import man_page
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
-from options_page import options_page
+
+from scripts.man_page import man_page
+from scripts.options_page import options_page
 
 PAGES: Final = {
     "README.md": "index.md",
@@ -23,7 +24,12 @@ PAGES: Final = {
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages that lie beside docs/."""
+    """Add the pages that are not in docs/.
+
+    Args:
+        files: The files of the site.
+        config: The configuration of the site.
+    """
     root = Path(config.docs_dir).parent
     for source, target in PAGES.items():
         text = (root / source).read_text("utf-8")
@@ -37,7 +43,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, **_: object) -> str:
-    """Let pages of docs/ find those beside them."""
+    """Change the links of a page in docs/ to pages in the project's folder."""
     for source, target in PAGES.items():
         markdown = markdown.replace(f"](../{source}", f"]({target}")
     return markdown

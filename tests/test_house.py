@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import importlib
 import json
 import re
 import subprocess
@@ -289,24 +287,6 @@ def test_the_core_needs_no_textual() -> None:
         "print(json.dumps(sorted(n for n in sys.modules if n.split('.')[0] == 'textual')))"
     )
     assert run_python(code) == []
-
-
-def test_the_scripts_import_names_that_exist() -> None:
-    """A script may run once in months, but a renamed function must be noticed at once."""
-    missing: list[str] = []
-    for path in sorted((ROOT / "scripts").glob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if not isinstance(node, ast.ImportFrom) or node.module is None:
-                continue
-            if node.module.partition(".")[0] in {"mast_tui", "tests"}:
-                for alias in node.names:
-                    # As ``from`` does: a module of a package may not be its attribute yet.
-                    if not hasattr(importlib.import_module(node.module), alias.name):
-                        try:
-                            importlib.import_module(f"{node.module}.{alias.name}")
-                        except ModuleNotFoundError:
-                            missing.append(f"{path.name}:{node.lineno} imports {alias.name}")
-    assert missing == []
 
 
 LOCKED: Final = re.compile(

@@ -195,18 +195,18 @@ def attack(home: Path, make: Make, draw: random.Random) -> tuple[str, float]:
     grown = int((home / "grown").read_text()) if (home / "grown").exists() else 0
     cached = sum(path.stat().st_size for path in (home / ".cache").rglob("*") if path.is_file())
     new = _files(home) - files - {home / name for name in ("grown", "said.out", "said.err")}
-    fell = bad_end(home, done)
+    failure = bad_end(home, done)
     if grown > MOST_MEMORY:
-        fell = fell or f"took {grown >> 20} MB more"
+        failure = failure or f"took {grown >> 20} MB more"
     if cached > MOST_CACHED:
-        fell = fell or f"{cached >> 20} MB are in the cache"
+        failure = failure or f"{cached >> 20} MB are in the cache"
     if SECRET in done.out:
-        fell = fell or "a file outside the archive was read"
+        failure = failure or "a file outside the archive was read"
     if new:
-        fell = fell or f"written outside the archive: {sorted(new)}"
+        failure = failure or f"written outside the archive: {sorted(new)}"
     if reads_good and "hello" not in done.out:
-        fell = fell or f"the good trace beside it was not read: {done.err[-300:]}"
-    return fell, float(grown >> 20)
+        failure = failure or f"the good trace beside it was not read: {done.err[-300:]}"
+    return failure, float(grown >> 20)
 
 
 def tries(setting: Setting) -> Iterator[Outcome]:
@@ -214,5 +214,7 @@ def tries(setting: Setting) -> Iterator[Outcome]:
     for number in setting.numbers(WHOLE):
         name = list(KINDS)[number % len(KINDS)]
         with setting.home() as home:
-            fell, grown = attack(home, KINDS[name], setting.draw(number))
-        yield Outcome(setting.kind, name, fell, {"most memory that a command took, in MB": grown})
+            failure, grown = attack(home, KINDS[name], setting.draw(number))
+        yield Outcome(
+            setting.kind, name, failure, {"most memory that a command took, in MB": grown}
+        )

@@ -91,17 +91,17 @@ def killed_copy(home: Path, draw: random.Random, seconds: float) -> str:
     before = _content(home / TARGET)
     words = draw.choice(COPYING)
     done = kill(home, words, draw, seconds)
-    if done is not None and done.fell:
-        return done.fell
+    if done is not None and done.failure:
+        return done.failure
     if all_rows(home / DB) != source:
         return "the source has changed"
     after = _content(home / TARGET)
-    if after != before and (fell := _bad_copy(home)):
-        return f"the target after the kill: {fell}"
+    if after != before and (failure := _bad_copy(home)):
+        return f"the target after the kill: {failure}"
     after = _content(home / TARGET)  # a look at a workspace writes into its file
     again = command(home, *words)
-    if again.fell:
-        return f"the same command again: {again.fell}"
+    if again.failure:
+        return f"the same command again: {again.failure}"
     if all_rows(home / DB) != source:
         return "the source has changed when the command was run again"
     if again.code == 0:
@@ -113,11 +113,11 @@ def killed_copy(home: Path, draw: random.Random, seconds: float) -> str:
 
 def _bad_copy(home: Path) -> str:
     try:
-        fell = unsound(home / TARGET)
+        failure = unsound(home / TARGET)
     except sqlite3.Error as error:
         return f"the copy is no workspace: {error}"
-    same = fell or state(home / TARGET) == state(home / DB)
-    return fell or ("" if same else "the copy is not what the source is")
+    same = failure or state(home / TARGET) == state(home / DB)
+    return failure or ("" if same else "the copy is not what the source is")
 
 
 def killed_mend(home: Path, draw: random.Random, seconds: float) -> str:
@@ -125,8 +125,8 @@ def killed_mend(home: Path, draw: random.Random, seconds: float) -> str:
     right = state(home / DB)
     _edit_state(home / DB, draw)
     done = kill(home, MEND, draw, seconds)
-    if done is not None and done.fell:
-        return done.fell
+    if done is not None and done.failure:
+        return done.failure
     return _mended(home, right)
 
 
@@ -153,8 +153,8 @@ def _edit_state(path: Path, draw: random.Random) -> int:
 
 def _mended(home: Path, right: State) -> str:
     mended = command(home, *MEND)
-    if mended.fell or mended.code != 0:
-        return f"--mend: {mended.fell or mended.out[-300:] + mended.err[-300:]}"
+    if mended.failure or mended.code != 0:
+        return f"--mend: {mended.failure or mended.out[-300:] + mended.err[-300:]}"
     after = state(home / DB)
     for name, rows in right.items():
         if after[name] != rows:
@@ -170,11 +170,11 @@ def edited_state(home: Path, draw: random.Random, seconds: float) -> str:
     _edit_state(home / DB, draw)
     source = all_rows(home / DB)
     done = command(home, *draw.choice(COPYING))
-    if done.fell or all_rows(home / DB) != source:
-        return done.fell or "the copy has changed its source"
+    if done.failure or all_rows(home / DB) != source:
+        return done.failure or "the copy has changed its source"
     checked = command(home, *CHECK)
-    if fell := _bad_check(checked):
-        return fell
+    if failure := _bad_check(checked):
+        return failure
     if (checked.code == 0) != (state(home / DB) == right):
         return f"check ends with {checked.code}: {checked.out[-300:]}"
     return _mended(home, right)
@@ -211,18 +211,18 @@ def _all_commands(home: Path) -> str:
     before = (home / DB).read_bytes()
     words: tuple[str, ...]
     for words in (BACKUP, (*COPY[:3], "second.db"), ("status", *PLACE)):
-        if fell := command(home, *words).fell:
-            return f"{' '.join(words[:2])}: {fell}"
+        if failure := command(home, *words).failure:
+            return f"{' '.join(words[:2])}: {failure}"
     if (home / DB).read_bytes() != before:
         return "backup, copy or status have changed the source"
     for words in (CHECK, MEND, ("export", "--format", "jsonl", "-o", "out.jsonl", *PLACE)):
-        if fell := _bad_check(command(home, *words)):
-            return f"{' '.join(words[:3])}: {fell}"
+        if failure := _bad_check(command(home, *words)):
+            return f"{' '.join(words[:3])}: {failure}"
     return ""
 
 
 def _bad_check(done: Done) -> str:
-    return "" if done.code == 1 and done.out.strip() and not done.err.strip() else done.fell
+    return "" if done.code == 1 and done.out.strip() and not done.err.strip() else done.failure
 
 
 WAYS: Final[dict[str, Callable[[Path, random.Random, float], str]]] = {

@@ -36,7 +36,7 @@ def tries(setting: Setting) -> Iterator[Outcome]:
             if isinstance(outcome, str):
                 kind = outcome
                 continue
-            fell = outcome.failure if outcome.failure in FAILURES else ""
-            case = f"{fell}: {name} #{outcome.number} ({outcome.kind}): {outcome.detail}"
+            failure = outcome.failure if outcome.failure in FAILURES else ""
+            case = f"{failure}: {name} #{outcome.number} ({outcome.kind}): {outcome.detail}"
             what = f"{'a real trace' if corpus else 'a sample'}: {kind}"
-            yield Outcome(setting.kind, what, case if fell else "")
+            yield Outcome(setting.kind, what, case if failure else "")

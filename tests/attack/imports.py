@@ -328,24 +328,28 @@ def attack(setting: Setting, number: int, template: Path, before: Known) -> Outc
         more = list(EXPORT_FORMATS)[number // 2 % len(EXPORT_FORMATS)]
         work = partial(_all, home, file_format, file.name, more, draw.random() < 0.7)
         done = said(home, wait_for(forked(home, work)))
-        fell = bad_end(home, done)
+        failure = bad_end(home, done)
         taken = 0
-        if not fell:
+        if not failure:
             first, *rest = json.loads((home / "codes").read_text())
             taken = int(first == 0)
             after = state(home / DB)
             if any(rest):
-                fell = f"after it the commands end with {rest}: {done.err[-500:]}"
+                failure = f"after it the commands end with {rest}: {done.err[-500:]}"
             elif not taken:
-                fell = "" if after == before.state else "it was refused, and changed the workspace"
+                failure = (
+                    "" if after == before.state else "it was refused, and changed the workspace"
+                )
             elif gone := guarded(before.state) - guarded(after) | overruled(before, home / DB):
-                fell = f"what people had finished is not what it was: {sorted(gone, key=repr)[:2]}"
+                failure = (
+                    f"what people had finished is not what it was: {sorted(gone, key=repr)[:2]}"
+                )
             else:
-                fell = unsound(home / DB, imported=True)
-        if fell and setting.kept is not None:
-            shutil.copy(file, setting.kept / f"{number}.{file_format}")
+                failure = unsound(home / DB, imported=True)
+        if failure and setting.keep is not None:
+            shutil.copy(file, setting.keep / f"{number}.{file_format}")
         what = f"{file_format}, {way}"
-        return Outcome(setting.kind, what, fell and f"#{number}: {fell}", {"taken": taken})
+        return Outcome(setting.kind, what, failure and f"#{number}: {failure}", {"taken": taken})
 
 
 def tries(setting: Setting) -> Iterator[Outcome]:

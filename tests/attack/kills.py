@@ -303,7 +303,7 @@ class Screen:
     seconds: float = 2.5
 
     def attack(self, home: Path, chance: random.Random) -> tuple[str, int]:
-        """Act and kill the app; return what fell, and how many actions had been shown."""
+        """Use and kill the app; return the failure and the number of actions shown before."""
         words = (*self.paths, *PLACE, "--annotator", self.who)
         with app(home, *words) as terminal:
             terminal.until(self.who)
@@ -334,7 +334,7 @@ class Command:
     def attack(
         self, setting: Setting, before: Path, chance: random.Random, url: str
     ) -> tuple[str, int]:
-        """Kill the command while it works; return what fell, and how often the kill came late."""
+        """Kill the command while it works; return the failure and the number of late kills."""
         words = tuple(word.replace("URL", url) for word in self.words)
         alone = self._alone(setting, before, words)
         start = float((alone / "seconds").read_text())
@@ -350,17 +350,17 @@ class Command:
                 if code == -signal.SIGKILL or late == MOST_TRIES:
                     return self._look(home, alone, words), late
                 if code != 0:
-                    return said(home, code).fell or f"ended with {code}", late
+                    return said(home, code).failure or f"ended with {code}", late
             late += 1
 
     def _look(self, home: Path, alone: Path, words: Sequence[str]) -> str:
-        if fell := unsound(home / DB) or self.check(home, alone / "before", alone / "after"):
-            return fell
+        if failure := unsound(home / DB) or self.check(home, alone / "before", alone / "after"):
+            return failure
         done = command(home, *words)
         if done.code != 0:
             return f"the same command again: {done.code} {done.err[-300:]}"
-        if fell := unsound(home / DB) or self.check(home, alone / "after", alone / "after"):
-            return f"the same command again: {fell}"
+        if failure := unsound(home / DB) or self.check(home, alone / "after", alone / "after"):
+            return f"the same command again: {failure}"
         return ""
 
     def _alone(self, setting: Setting, template: Path, words: Sequence[str]) -> Path:
@@ -532,11 +532,11 @@ def tries(setting: Setting) -> Iterator[Outcome]:
             try:
                 if isinstance(case, Screen):
                     with setting.home(template) as home:
-                        fell, seen = case.attack(home, chance)
+                        failure, seen = case.attack(home, chance)
                     notes = {"things shown before kills of screens": float(seen)}
                 else:
-                    fell, late = case.attack(setting, template, chance, url)
+                    failure, late = case.attack(setting, template, chance, url)
                     notes = {"kills that came too late and were made again": float(late)}
             except AssertionError as error:
-                fell, notes = str(error), {}
-            yield Outcome(setting.kind, case.what, fell, notes)
+                failure, notes = str(error), {}
+            yield Outcome(setting.kind, case.what, failure, notes)

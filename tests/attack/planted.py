@@ -261,8 +261,8 @@ def template(setting: Setting) -> Path:
         table = f"trace_id,annotator,mode,value\n{known},mira,1.1,present\n{known},mira,,finished\n"
         (home / "labels.csv").write_text(table, "utf-8")
         must(home, "import", "labels.csv", "--format", "csv-long", "--allow-new")
-        if fell := _app(home, read=True):  # which fills the caches
-            raise RuntimeError(fell)
+        if failure := _app(home, read=True):  # which fills the caches
+            raise RuntimeError(failure)
     return home
 
 
@@ -299,24 +299,24 @@ def attack(setting: Setting, number: int) -> Outcome:
     with setting.home(template(setting)) as home:
         GROUPS[group].traps[trap](home / GROUPS[group].folder)
         if name == "the app":
-            fell = _app(home, read=group in ("folder", "cache"))
+            failure = _app(home, read=group in ("folder", "cache"))
         else:
-            fell = _command(home, name, group)
+            failure = _command(home, name, group)
         if (home / "victim").read_text("utf-8") != VICTIM:
-            fell = fell or "what somebody else has written is gone"
+            failure = failure or "what somebody else has written is gone"
         for path in (home / "runs").rglob("*"):
             # Else the folder could not be taken away.
             if path.is_file() and not path.is_symlink() and path.stat().st_mode & 0o777 == 0:
                 path.chmod(0o600)
     traps = GROUPS[group]
     what = f"{len(traps.traps)} traps {traps.title}: {', '.join(traps.commands)}"
-    return Outcome(setting.kind, what, fell and f"{trap}, {name}: {fell}")
+    return Outcome(setting.kind, what, failure and f"{trap}, {name}: {failure}")
 
 
 def _command(home: Path, name: str, group: str) -> str:
     done = command(home, *COMMANDS[name], room=ROOM)
-    if fell := bad_end(home, done):
-        return fell
+    if failure := bad_end(home, done):
+        return failure
     wanted = re.escape(GOOD) if name == "inspect" else r"[1-9]\d* (?:traces? judged|known)"
     if group in ("folder", "cache") and not re.search(wanted, done.out + done.err):
         return f"the rest is not read: {done.code} {done.out[-300:]} {done.err[-300:]}"

@@ -234,17 +234,17 @@ def attack(setting: Setting, behaviour: int, url: str) -> Outcome:
         work = partial(_judge, words)
         done = said(home, wait_for(forked(home, work, room=ROOM, surroundings=surroundings)))
         asked = setting.folder / f"asked-{behaviour}"
-        fell = bad_end(home, done) or ("" if asked.exists() else f"nobody was asked: {done.err}")
+        failure = bad_end(home, done) or ("" if asked.exists() else f"nobody was asked: {done.err}")
         if KEY in done.out + done.err:
-            fell = fell or "the key is shown"
+            failure = failure or "the key is shown"
         if (home / DB).exists():
-            fell = fell or unsound(home / DB)
+            failure = failure or unsound(home / DB)
             kept = b"".join(path.read_bytes() for path in home.glob(f"{DB}*"))
-            fell = fell or ("the key is in the workspace" if KEY.encode() in kept else "")
+            failure = failure or ("the key is in the workspace" if KEY.encode() in kept else "")
     what = f"{len(ACTIONS)} answers, errors and headers"
     if behaviour >= len(ACTIONS):
         what = f"{len(STREAMS)} streams without an end, and bombs"
-    return Outcome(setting.kind, what, fell and f"{names[behaviour]}: {fell}")
+    return Outcome(setting.kind, what, failure and f"{names[behaviour]}: {failure}")
 
 
 def tries(setting: Setting) -> Iterator[Outcome]:

@@ -95,8 +95,8 @@ def tries(setting: Setting) -> Iterator[Outcome]:
         for number in numbers:
             reveals = number % 2 == 0
             try:
-                fell = ask(team, setting.draw(number), reveals=reveals)
+                failure = ask(team, setting.draw(number), reveals=reveals)
             except AssertionError as error:
-                fell = str(error)
+                failure = str(error)
             end = "rolled back" if reveals else "committed"
-            yield Outcome(setting.kind, f"SQL of a blind annotator, {end}", fell)
+            yield Outcome(setting.kind, f"SQL of a blind annotator, {end}", failure)

@@ -23,10 +23,10 @@ SHARES: Final = {
 @pytest.fixture(scope="module")
 def tried(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, list[Outcome]]:
     """The outcomes of a few tries of every kind, made by one process."""
-    found: dict[str, list[Outcome]] = defaultdict(list)
+    outcomes_by_kind: dict[str, list[Outcome]] = defaultdict(list)
     for outcome in outcomes(SHARES, tmp_path_factory.mktemp("attack"), seed=1, jobs=1):
-        found[outcome.kind].append(outcome)
-    return found
+        outcomes_by_kind[outcome.kind].append(outcome)
+    return outcomes_by_kind
 
 
 def test_every_kind_has_a_share() -> None:
@@ -36,4 +36,4 @@ def test_every_kind_has_a_share() -> None:
 @pytest.mark.parametrize("kind", SHARES)
 def test_nothing_falls(kind: str, tried: Mapping[str, list[Outcome]]) -> None:
     assert tried[kind]
-    assert not [(outcome.what, outcome.fell) for outcome in tried[kind] if outcome.fell]
+    assert not [(outcome.attack, outcome.failure) for outcome in tried[kind] if outcome.failure]

@@ -68,14 +68,14 @@ class Outcome:
 
     Attributes:
         kind: The kind of attack.
-        what: What was attacked and how.
-        fell: Why it did not hold; empty if it did.
+        attack: The target and the way of the attack.
+        failure: The reason why the app failed; empty if it did not.
         notes: Figures beside the table, such as the longest wait.
     """
 
     kind: str
-    what: str
-    fell: str = ""
+    attack: str
+    failure: str = ""
     notes: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -83,7 +83,7 @@ class Outcome:
 class Setting:
     """The share of the tries that this process makes, and their seed.
 
-    ``kept`` is the folder for files on which something fell.
+    ``keep`` is the folder for the files of failed tries.
     """
 
     kind: str
@@ -92,7 +92,7 @@ class Setting:
     seed: int = 1
     job: int = 0
     jobs: int = 1
-    kept: Path | None = None
+    keep: Path | None = None
 
     def numbers(self, whole: int) -> range:
         """Return the numbers of the tries of this process, of so many in a whole run."""
@@ -261,7 +261,7 @@ class Done:
     err: str
 
     @property
-    def fell(self) -> str:
+    def failure(self) -> str:
         """Why the command ended badly, or an empty text: exit codes 1 and 2 need a message."""
         if self.code is None:
             return f"hangs: not done after {PATIENCE:.0f} s"
@@ -303,8 +303,8 @@ def said(home: Path, code: int | None) -> Done:
 
 def bad_end(home: Path, done: Done) -> str:
     """Return why a command ended badly, took too much memory or wrote terminal commands."""
-    if done.fell:
-        return done.fell
+    if done.failure:
+        return done.failure
     if "MemoryError" in done.err:
         return f"took more than {ROOM >> 20} MB more"
     raw = b"".join((home / f"said.{end}").read_bytes() for end in ("out", "err"))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.figures.prevalence import Weighted, prediction_powered, weighted_tables
-from scripts.simulate_prevalence import simulate
+from scripts.simulate_prevalence import PrevalenceSetting, simulate
 
 # What ppi_mean_pointestimate of ppi-python 0.2.3 gives (lam=None) for the labels that these counts
 # stand for: TP, FP, FN, TN of the judge, and how many more it calls present and absent.
@@ -102,9 +102,9 @@ def test_rarely_drawn_traces_weigh_more() -> None:
 @pytest.mark.parametrize("how", ["random", "chosen"])
 def test_simulated_intervals_hold_and_are_no_wider_than_those_of_people(how: str) -> None:
     """``scripts/simulate_prevalence.py`` has 2,000 runs of each; these are few, of fixed seed."""
-    chance = np.random.default_rng(4)
+    random = np.random.default_rng(4)
     runs = 400 if how == "random" else 25
-    for rates in ((0.8, 0.9), (0.5, 0.5)):
-        _, held, width = simulate(how, rates, 0.1, 100, runs, chance)
+    for tpr, tnr in ((0.8, 0.9), (0.5, 0.5)):
+        _, held, width = simulate(how, PrevalenceSetting(tpr, tnr, 0.1, 100), runs, random)
         assert held >= (92 if how == "random" else 84)
         assert width <= 1.1 if how == "chosen" else width <= 1.02

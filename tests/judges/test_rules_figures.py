@@ -12,7 +12,7 @@ from scripts.rules_figures import (
     CORPUS,
     FIGURES,
     PAGE,
-    RuleFindings,
+    JudgedTraces,
     csv_text,
     figure_rows,
     labelled,
@@ -25,22 +25,22 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def judged() -> RuleFindings:
-    return RuleFindings()
+def judged() -> JudgedTraces:
+    return JudgedTraces()
 
 
-def test_rules_find_mechanical_failures_and_spare_hard_negatives(judged: RuleFindings) -> None:
+def test_rules_find_mechanical_failures_and_spare_hard_negatives(judged: JudgedTraces) -> None:
     tally = on_samples(judged, RULES)[0]["mechanical"]
-    assert tally.total.total() >= 20
-    assert tally.hit.total() >= 0.5 * tally.total.total()
+    assert tally.total >= 20
+    assert tally.hit >= 0.5 * tally.total
     tallies = on_samples(judged, RULES)[0]
     for name in ("clean", "clean looked at"):
-        assert tallies[name].total.total() >= 20
-        assert tallies[name].hit.total() <= 0.1 * tallies[name].total.total()
-    assert on_samples(judged, DEFAULT)[0]["clean"].hit.total() == 0
+        assert tallies[name].total >= 20
+        assert tallies[name].hit <= 0.1 * tallies[name].total
+    assert on_samples(judged, DEFAULT)[0]["clean"].hit == 0
 
 
-def test_page_and_file_have_the_script_s_figures(judged: RuleFindings) -> None:
+def test_page_and_file_have_the_script_s_figures(judged: JudgedTraces) -> None:
     if not CORPUS.is_dir():
         pytest.skip("the corpus is not here")
     page = PAGE.read_text("utf-8")
@@ -73,12 +73,12 @@ def study(folder: Path, yes: list[list[bool]]) -> Path:
     return folder
 
 
-def test_the_two_halves_of_the_corpus_are_disjoint(judged: RuleFindings, tmp_path: Path) -> None:
+def test_the_two_halves_of_the_corpus_are_disjoint(judged: JudgedTraces, tmp_path: Path) -> None:
     corpus = study(tmp_path, [[True, True, False], [False] * 3, [True] * 3, [False] * 3] * 3)
     cases = labelled(judged, corpus)
     both, seen = (on_corpus(cases, halves)[0] for halves in (("seen", "unseen"), ("seen",)))
     assert {half for _, half in seen} == {"seen"}
     counts = [both["all", half]["mast-human"] for half in ("seen", "unseen")]
     assert sum(count.marked for count in counts) == 6
-    assert all(count.met == 0 for count in counts)
+    assert all(count.recalled == 0 for count in counts)
     assert both["all", "seen"] == seen["all", "seen"]
