@@ -9,7 +9,7 @@ from typing import Final
 from mast_tui.traces.io.json_values import as_text, canonical_bytes, dump_text
 from mast_tui.traces.model import Tokens
 from mast_tui.traces.readers.chat import a2a
-from mast_tui.traces.readers.chat.streams import response_in_stream
+from mast_tui.traces.readers.chat.streams import joined_updates, response_in_stream
 from mast_tui.traces.readers.chat.turns import is_message
 from mast_tui.traces.readers.chat.values import message_text, model_of, usage_of
 from mast_tui.traces.readers.json_fields import (
@@ -132,7 +132,7 @@ def conversation_in(value: object) -> Conversation | None:
         messages = _message_list(value)
         if messages is None:
             return None
-        return Conversation(tuple(located_items(messages, "")), record={})
+        return Conversation(joined_updates(located_items(messages, "")), record={})
     if not isinstance(value, Mapping) or _is_of_other_format(value):
         return None
 

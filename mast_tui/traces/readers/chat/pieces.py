@@ -614,6 +614,7 @@ _MAKER_BY_TYPE: Final = _maker_by_each_name(
         "compaction": _summary_pieces,
         "tool-approval-request tool-approval-response": _log_pieces,
         "tool_approval_request tool_approval_response": _log_pieces,
+        "interrupt_request interrupt_response": _log_pieces,
         "summarizationRequested contextLengthExceeded conversationCompacted": _log_pieces,
         "agent_update": _log_pieces,
         "error": _error_pieces,

@@ -41,7 +41,7 @@ from mast_tui.traces.readers.chat.containers import (
 )
 from mast_tui.traces.readers.chat.messages import MessageMapper
 from mast_tui.traces.readers.chat.pieces import ASSISTANT, Piece, speaks_by_name
-from mast_tui.traces.readers.chat.streams import joined_events, response_in_stream
+from mast_tui.traces.readers.chat.streams import joined_events, joined_updates, response_in_stream
 from mast_tui.traces.readers.chat.turns import (
     end_pieces,
     is_task_result,
@@ -100,7 +100,7 @@ def _read(source: Source) -> FileReport:
     if source.json_lines:
         records = list(records_by_line(source, problems))
         if mostly_messages(record.value for record in records):
-            messages = tuple((record.location, record.value) for record in records)
+            messages = joined_updates((record.location, record.value) for record in records)
             whole_conversation = Conversation(messages, {})
     else:
         pointer, document = _document_in(source)
@@ -407,7 +407,7 @@ def _history_hashes(conversation: Conversation) -> list[bytes]:
 
 def _lasting_content(message: Fields) -> object:
     """Return a message's content without the thoughts, which later requests do not repeat."""
-    content = message.get("content")
+    content = first_in(message, "content", "contents")
     if not isinstance(content, list):
         return message_text(content)
     # The caller hashes the tool calls itself.

@@ -1,7 +1,7 @@
 """Responses of models that were logged as streams of events, joined to whole responses.
 
 Each event becomes a part of the response, and the parts are merged. The vendors are OpenAI (Chat
-Completions and Responses), Anthropic, Google, Amazon Bedrock and Cohere.
+Completions and Responses), Anthropic, Google, Amazon Bedrock, Cohere and .NET's AI extensions.
 """
 
 from __future__ import annotations
@@ -67,6 +67,8 @@ _COHERE_EVENTS: Final = name_set("""
 """The events of Cohere's first API."""
 _END_FIELDS: Final = ("stop_reason", "finish_reason", "stopReason", "finishReason")
 _IS_WHOLE: Final = "is_whole"
+_UPDATE_MARKS: Final = ("authorName", "messageId", "role")
+"""The fields in which updates of different messages differ, in .NET's ``ChatResponseUpdate``."""
 _FIELDS_WITHOUT_CONTENT: Final = frozenset({"error", "usage"})
 
 
@@ -100,6 +102,43 @@ def joined_events(records: Sequence[Record], problems: list[Problem]) -> Sequenc
         if not stream.is_complete:
             problems.append(Problem(record.location, "the stream of this response is cut off"))
     return joined_records if len(joined_records) < len(records) else records
+
+
+def is_update(value: Fields) -> bool:
+    """Return whether a JSON object is a part of a streamed message of .NET."""
+    return "responseId" in value and isinstance(value.get("contents"), list)
+
+
+def joined_updates(messages: Iterable[tuple[str, object]]) -> tuple[tuple[str, object], ...]:
+    """Return the messages of a conversation, with the updates of .NET joined to whole messages.
+
+    A joined message has the key of its first update.
+    """
+    joined_messages: list[tuple[str, object]] = []
+    joined: dict[str, object] = {}
+    for key, message in messages:
+        update = fields_of(message)
+        continues_updates = bool(joined) and "contents" in update and "role" not in update
+        if not is_update(update) and not continues_updates:
+            joined_messages.append((key, message))
+            joined = {}
+            continue
+        # An update without a mark has that of the update before.
+        marks = ((joined.get(name), update.get(name)) for name in _UPDATE_MARKS)
+        if not joined or any(mark and new_mark and mark != new_mark for mark, new_mark in marks):
+            joined = {}
+            joined_messages.append((key, joined))
+        parts = map(fields_of, items_of(update["contents"]))
+        usage = next((part.get("details") for part in parts if part.get("$type") == "usage"), None)
+        # Updates without a time have the time 0.
+        times = [str(fields.get("createdAt") or "") for fields in (joined, update)]
+        _merge(joined, {**update, "usage": usage, "createdAt": max(times)})
+    return tuple(
+        (key, {"role": "assistant", **fields_of(message)})
+        if is_update(fields_of(message))
+        else (key, message)
+        for key, message in joined_messages
+    )
 
 
 class _Stream:

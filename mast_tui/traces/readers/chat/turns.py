@@ -37,6 +37,7 @@ from mast_tui.traces.readers.chat.pieces import (
     ui_tool_pieces,
     without_dotnet_names,
 )
+from mast_tui.traces.readers.chat.streams import is_update
 from mast_tui.traces.readers.chat.values import (
     message_text,
     model_of,
@@ -96,6 +97,7 @@ def is_message(value: object) -> bool:
         or _is_autogen_message(value)
         or _is_parts_message(value)
         or _is_adk_event(value)
+        or is_update(value)
         or (langchain_message(value) is not None and not is_session_line)
     )
 

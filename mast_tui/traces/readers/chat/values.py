@@ -21,15 +21,23 @@ from mast_tui.traces.readers.json_fields import (
 
 _TIME_FIELDS: Final = names("timestamp created_at createdAt time created startedDateTime")
 _USAGE_FIELDS: Final = names("usage usage_metadata usageMetadata models_usage token_usage tokens")
-_MODEL_FIELDS: Final = ("model", "model_name", "model_version", "modelVersion", "model_id")
+_MODEL_FIELDS: Final = (
+    "model",
+    "model_name",
+    "model_version",
+    "modelVersion",
+    "model_id",
+    "modelId",
+)
 _METADATA_FIELDS: Final = ("response_metadata", "metadata", "meta")
 _INPUT_COUNT_FIELDS: Final = names(
     "input_tokens prompt_tokens request_tokens prompt_token_count promptTokenCount"
-    " inputTokens promptTokens total_input_tokens"
+    " inputTokens inputTokenCount promptTokens total_input_tokens"
 )
 _OUTPUT_COUNT_FIELDS: Final = names(
     "output_tokens completion_tokens response_tokens candidates_token_count candidatesTokenCount"
-    " outputTokens completionTokens total_output_tokens response_token_count responseTokenCount"
+    " outputTokens outputTokenCount completionTokens total_output_tokens response_token_count"
+    " responseTokenCount"
 )
 _CACHE_COUNT_FIELDS: Final = names(
     "cache_read_input_tokens cache_creation_input_tokens cacheReadInputTokens"

@@ -213,7 +213,7 @@ class ForkedHistory:
             self._start_time = time
             self._fork_path = path
             self._first_own_number = as_count(meta.get("subagent_history_start_ordinal"))
-            is_fork = as_text(meta.get("forked_from_id")) is not None
+            is_fork = bool(as_text(meta.get("forked_from_id")) or self._first_own_number)
             # A fork with ``history_base`` leaves the history in the parent's file.
             self.may_continue = is_fork and meta.get("history_base") is None
             return False

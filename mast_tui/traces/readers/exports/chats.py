@@ -28,6 +28,7 @@ from mast_tui.traces.readers.json_fields import (
     items_of,
     kind_of,
     located_objects,
+    name_set,
     text_in,
     texts_in,
 )
@@ -196,6 +197,9 @@ def _tool_family(tool: object) -> str:
     return (as_text(tool) or "").partition(".")[0]
 
 
+_CHATGPT_FIELDS_WITHOUT_TEXT: Final = name_set("content_type language source_analysis_msg_id")
+
+
 def _chatgpt_message(node: Fields) -> dict[str, object] | None:
     """Return the message of a node in chat form, if it has a text."""
     message = fields_of(node.get("message"))
@@ -237,7 +241,7 @@ def _chatgpt_text(content: object) -> str:
     ]
     parts.append(text_in(content, "text", "result", "content", "parts") or "")
     text = "\n".join(part for part in parts if part.strip())
-    other_fields = (field for field in content if field not in ("content_type", "language"))
+    other_fields = (field for field in content if field not in _CHATGPT_FIELDS_WITHOUT_TEXT)
     return text or texts_in(content, *other_fields)
 
 

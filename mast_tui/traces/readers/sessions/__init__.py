@@ -15,7 +15,14 @@ from mast_tui.traces.readers.sessions.documents import (
     OPENCODE,
 )
 from mast_tui.traces.readers.sessions.engine import SessionReader
-from mast_tui.traces.readers.sessions.events import CODEBUDDY, COPILOT, DROID_STREAM, KIMI, MCP
+from mast_tui.traces.readers.sessions.events import (
+    CODEBUDDY,
+    COPILOT,
+    DROID_STREAM,
+    KIMI,
+    MCP,
+    VSCODE_DEBUG_LOG,
+)
 from mast_tui.traces.readers.sessions.hooks import HOOKS
 from mast_tui.traces.readers.sessions.messages import (
     CLAUDE_LIST,
@@ -52,6 +59,7 @@ FORMATS = tuple(
         CLAUDE_LIST,
         KIMI,
         COPILOT,
+        VSCODE_DEBUG_LOG,
         DROID_STREAM,
         GEMINI_STREAM,
         CURSOR_STREAM,

@@ -1,4 +1,4 @@
-"""Sessions that are logs of events: Kimi CLI, Copilot CLI, Droid's stream, CodeBuddy, MCP."""
+"""Sessions that are logs of events: Kimi CLI, Copilot, Droid's stream, CodeBuddy, MCP."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ from mast_tui.traces.readers.sessions.engine import (
     SessionContext,
     SessionFormat,
     along_last_branch,
+    any_record_with,
     is_empty,
     log_turn,
     message_turn,
@@ -168,6 +169,8 @@ class _KimiTranslator:
             return self._step_event_turn(record, fields_of(record.get("event")))
         if kind == "turn.cancel":
             return log_turn(record, "reason", failed=True)
+        if kind == "context.apply_compaction":
+            return log_turn(record, "summary")
         if kind == "permission.record_approval_result":
             decision = fields_of(record.get("result")).get("decision")
             return None if decision == "approved" else log_turn(record, failed=True)
@@ -435,6 +438,110 @@ COPILOT: Final = SessionFormat(
         "model": "session.model_change:data.newModel data.selectedModel data.model",
         "version": "data.copilotVersion",
     },
+)
+
+
+_DEBUG_LOG_TYPES: Final = name_set("""
+    session_start user_message llm_request agent_response tool_call tool_result subagent hook error
+    generic discovery turn_start turn_end child_session_ref
+""")
+_DEBUG_LOG_FIELDS: Final = frozenset({"sid", "spanId", "attrs"})
+_DEBUG_LOG_FAILURES: Final = ("error", "subagent", "llm_request", "hook")
+
+
+class _DebugLogTranslator:
+    """Makes the turns of a debug log of Copilot in VS Code.
+
+    The tokens of a response are in the request before it. A call may be in the response too.
+    """
+
+    def __init__(self, _session: SessionContext) -> None:
+        self._usage_by_request: dict[str, Fields] = {}
+        self._open_calls: list[Piece] = []
+
+    def __call__(self, record: Fields) -> Turn | None:
+        """Return the turn of a record that is shown."""
+        attributes = fields_of(record.get("attrs"))
+        span_id = identifier_in(record, "spanId") or ""
+        failed = record.get("status") == "error"
+        match kind_of(record):
+            case "user_message":
+                return record_turn(record, USER.piece(content_text(attributes.get("content"))))
+            case "llm_request" if not failed:
+                self._usage_by_request[span_id] = attributes
+                return None
+            case "agent_response":
+                request_id = span_id.removeprefix("agent-msg-")
+                usage = self._usage_by_request.get(request_id, {})
+                return self._response_turn(record, attributes, usage)
+            case "tool_call":
+                return self._call_turn(record, attributes, span_id, failed=failed)
+            case "tool_result":
+                result = result_piece(
+                    record,
+                    attributes.get("result"),
+                    "",
+                    call_id=identifier_in(attributes, "source_call_id"),
+                )
+                return record_turn(record, replace(result, name=None))
+            case kind if failed or kind == "error":
+                text = text_in(attributes, "error", "details", "output") or dump_text(attributes)
+                name = kind if kind in _DEBUG_LOG_FAILURES else name_in(record, "name")
+                return record_turn(record, log_piece(text, name, failed=True))
+        return None
+
+    def _response_turn(self, record: Fields, attributes: Fields, usage: Fields) -> Turn:
+        """Return the turn of a response, which is a JSON text of messages, possibly cut off."""
+        thought = content_text(attributes.get("reasoning"))
+        pieces = [THE_MODEL.piece(thought, "/reasoning", kind=SpanKind.REASONING)]
+        messages = value_in(attributes.get("response"))
+        for number, message in enumerate(items_of(messages)):
+            turn = message_turn(record, message)
+            for piece in turn.pieces if turn is not None else ():
+                pieces.append(replace(piece, key_suffix=f"/{number}{piece.key_suffix}"))
+        if not isinstance(messages, list):
+            pieces.append(THE_MODEL.piece(content_text(messages), "/response"))
+        pieces = [piece for piece in pieces if not is_empty(piece)]
+        self._open_calls += (piece for piece in pieces if piece.kind is SpanKind.TOOL_CALL)
+        tokens = usage_tokens(usage, "inputTokens", "outputTokens")
+        return Turn(tuple(pieces), record_time(record), tokens, name_in(usage, "model"))
+
+    def _call_turn(self, record: Fields, attributes: Fields, span_id: str, *, failed: bool) -> Turn:
+        """Return the turn of a finished call: its result, and the call if no response has it."""
+        tool_name = name_in(record, "name")
+        call = call_piece(
+            {"id": span_id, "name": tool_name, "arguments": attributes.get("args")}, "", ASSISTANT
+        )
+        same_names = [piece for piece in self._open_calls if piece.name == tool_name]
+        same_texts = [piece for piece in same_names if piece.text == call.text]
+        announced_call = next(iter(same_texts or same_names), None)
+        if announced_call is not None:
+            self._open_calls.remove(announced_call)
+        result = result_piece(
+            {},
+            first_in(attributes, "result", "error"),
+            "",
+            name=tool_name,
+            call_id=(announced_call or call).call_id,
+            status=status_of_error_flag(failed),
+        )
+        if announced_call is None:
+            return record_turn(record, call, result)
+        duration = record.get("dur")
+        start = record_time(record)
+        if start is not None and isinstance(duration, int):
+            start += duration / 1000
+        return Turn((result,), start)
+
+
+VSCODE_DEBUG_LOG: Final = SessionFormat(
+    name="vscode-debug-log",
+    system="GitHub Copilot",
+    typical_bytes=(b'"spanId"',),
+    recognises=any_record_with(dict.fromkeys(_DEBUG_LOG_TYPES, _DEBUG_LOG_FIELDS)),
+    make_translator=_DebugLogTranslator,
+    id_paths="spanId",
+    fact_paths={"id": "sid", "model": "attrs.model", "version": "attrs.copilotVersion"},
 )
 
 

@@ -111,6 +111,36 @@ GEMINI_STREAM: Final = SessionFormat(
 )
 
 
+def _with_whole_answers(
+    records: Sequence[SessionRecord], problems: list[Problem]
+) -> list[SessionRecord]:
+    """Return the records of Cursor, with each answer once.
+
+    With ``--stream-partial-output``, an answer with a time but without a model call is a part, and
+    the whole answer follows its parts.
+    """
+    whole_records: list[SessionRecord] = []
+    last_text = ""
+    can_continue = False
+    for record in _with_whole_messages(records, problems):
+        message = fields_of(record.value.get("message"))
+        is_answer = kind_of(record.value) == "assistant"
+        text = content_text(message.get("content")) if is_answer else ""
+        is_part = (
+            is_answer and "timestamp_ms" in record.value and "model_call_id" not in record.value
+        )
+        if is_part and can_continue:
+            last_text += text
+            first = whole_records[-1]
+            message = {**fields_of(first.value.get("message")), "content": last_text}
+            whole_records[-1] = replace(first, value={**first.value, "message": message})
+        elif is_part or not text or text.split() != last_text.split():
+            whole_records.append(record)
+            last_text = text
+        can_continue = is_part
+    return whole_records
+
+
 def _cursor_event_turn(record: Fields) -> Turn | None:
     """Return the turn of an event, except the beginning and an end without an error."""
     match kind_of(record):
@@ -155,7 +185,7 @@ CURSOR_STREAM: Final = SessionFormat(
     typical_bytes=(b'"tool_call"',),
     recognises=any_record_with({"tool_call": {"tool_call"}}),
     make_translator=stateless(_cursor_event_turn),
-    select_records=_with_whole_messages,
+    select_records=_with_whole_answers,
     id_paths="",
     fact_paths={"id": "session_id", "model": "model"},
 )
