@@ -6,6 +6,7 @@ calls and their results. A result is stored with its call, even if other steps c
 
 ``extra`` has facts for which ATIF has no field. The reader of ATIF restores them:
 
+- the run's task, benchmark, task id and trial;
 - ``agent``, if another agent than the trajectory's acted;
 - ``kind`` of a log line;
 - ``name`` of a log line, or of a tool whose call is missing;
@@ -35,6 +36,7 @@ from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus, Trace
 from mast_tui.traces.times import iso_time
 
 SCHEMA: Final = "ATIF-v1.7"
+WRITTEN_BY: Final = "mast-tui convert"
 ATIF_OPENING: Final = b'{"schema_version":"ATIF-v1.7","extra":{"written_by":"mast-tui convert",'
 """The beginning of every trajectory that this module writes."""
 
@@ -65,7 +67,7 @@ def atif_line(trace: Trace) -> bytes:
     record = {
         "schema_version": SCHEMA,
         "extra": {
-            "written_by": "mast-tui convert",
+            "written_by": WRITTEN_BY,
             "trace": identity.trace_id,
             **{name: value for name, value in facts.items() if value is not None},
         },

@@ -32,6 +32,7 @@ _PATH_KEYS: Final = ("file_path", "filePath", "path", "filename", "target_file",
 _FULL_TEXT_KEYS: Final = ("file_text", "content", "contents", "new_source")
 _OLD_TEXT_KEYS: Final = ("old_string", "old_str", "oldString", "oldText", "old_text")
 _NEW_TEXT_KEYS: Final = ("new_string", "new_str", "newString", "newText", "new_text", "insert_text")
+_REPLACE_ALL_KEYS: Final = ("replace_all", "replaceAll", "allow_multiple")
 _WRITERS: Final = re.compile(r"write|create|save|notebook", re.IGNORECASE)
 _PATCH_FILE: Final = re.compile(r"\*\*\* (Add|Update|Delete) File: (.+)")
 _DIFF_FILE: Final = re.compile(r"^--- (?:a/)?(\S+).*\n\+\+\+ (?:b/)?(\S+).*$", re.MULTILINE)
@@ -76,12 +77,14 @@ class Hunk(NamedTuple):
         first: The first line that is replaced, or the line before the insertion; None for a change
             without line numbers.
         last: The last line that is replaced; 0 for an insertion.
+        everywhere: True if each occurrence of the old text is replaced, not only the first.
     """
 
     old: str
     new: str
     first: int | None = None
     last: int = 0
+    everywhere: bool = False
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of a diff: a heading, then lines with ``-``, ``+`` or a space."""
@@ -91,6 +94,8 @@ class Hunk(NamedTuple):
             is_insertion = self.last == 0
             lines = f"after {self.first}" if is_insertion else f"lines {self.first} to {self.last}"
             yield f"@@ {lines} @@"
+        if self.everywhere:
+            yield "@@ each occurrence @@"
         if len(old_lines) + len(new_lines) > _MAX_COMPARED_LINES:
             yield from (f"-{line}" for line in old_lines)
             yield from (f"+{line}" for line in new_lines)
@@ -261,7 +266,8 @@ def _text_with_hunk(text: str, hunk: Hunk) -> str | None:
         return "".join(lines)
     if not hunk.old:
         return text + hunk.new
-    return text.replace(hunk.old, hunk.new, 1) if hunk.old in text else None
+    count = -1 if hunk.everywhere else 1
+    return text.replace(hunk.old, hunk.new, count) if hunk.old in text else None
 
 
 def _call_edits(name: str | None, text: str) -> Iterator[FileEdit]:
@@ -335,7 +341,10 @@ def _hunk_of(change: Mapping[str, object]) -> Hunk | None:
     line = change.get("insert_line")
     if isinstance(line, int) and new_text is not None:
         return Hunk("", new_text, line)
-    return None if old_text is None else Hunk(old_text, new_text or "")
+    if old_text is None:
+        return None
+    everywhere = any(change.get(key) is True for key in _REPLACE_ALL_KEYS)
+    return Hunk(old_text, new_text or "", everywhere=everywhere)
 
 
 def _patch_edits(text: str) -> Iterator[FileEdit]:

@@ -199,7 +199,7 @@ def test_open_plans_and_forbidden_phrases_block_the_end(cli: Cli, tmp_path: Path
     decision = session.stops()
     assert decision is not None
     assert "1 of 2 steps of the plan" in decision["reason"]
-    assert "says what hurry forbids" in decision["reason"]
+    assert "says what hurry forbids. “That should be fine now.”" in decision["reason"]
     assert cli("lint", "session.jsonl", "--guards", "guards.toml").code == 3
     done = [{**step, "status": "completed"} for step in steps]
     session.does("TodoWrite", {"todos": done}, "ok")

@@ -230,7 +230,8 @@ def test_the_outcome_of_a_run_is_left_out(tmp_path: Path) -> None:
         None,
         (),
     )
-    assert (actual.meta.model, actual.meta.task_id) == ("m-1", "t7")
+    meta = actual.meta
+    assert (meta.task, meta.model, meta.task_id) == ("Find the kettle.", "m-1", "t7")
     assert actual.identity.trace_id == "run-1" + COPY_SUFFIX
     assert record["steps"][1]["metrics"] == {"prompt_tokens": 7, "completion_tokens": 2}
     assert actual.span(1).tokens == Tokens(7, 2)

@@ -53,15 +53,15 @@ CASES: dict[str, tuple[list[Step], dict[str, str | None]]] = {
                 {
                     "file_path": "/a.py",
                     "edits": [
-                        {"old_string": "x", "new_string": "z"},
-                        {"old_string": "y = 2", "new_string": "y = 4"},
+                        {"old_string": "=", "new_string": ":", "replace_all": True},
+                        {"old_string": "y : 2", "new_string": "y : 4"},
                     ],
                 },
                 "ok",
             ),
             ("Read", {"file_path": "/b.py"}, "text"),
         ],
-        {"/a.py": "z = 3\ny = 4\n", "/n.py": "new\n"},
+        {"/a.py": "x : 3\ny : 4\n", "/n.py": "new\n"},
     ),
     "Codex": (
         [("apply_patch", PATCH, "Success")],

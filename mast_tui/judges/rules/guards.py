@@ -190,7 +190,7 @@ def guards_text(guards: GuardsFile) -> str:
 
 
 def stop_reasons(rules: Sequence[Rule], trace: Trace, final_message: str) -> list[str]:
-    """Return the reasons why a session must not end: the findings that end at its last message.
+    """Return why a session must not end: the findings, with quotes, that end at its last message.
 
     Args:
         rules: The rules of the guards.
@@ -206,7 +206,11 @@ def stop_reasons(rules: Sequence[Rule], trace: Trace, final_message: str) -> lis
         return []
     # Earlier findings cannot be undone, so they are no reason to continue.
     findings = (finding for rule in rules for finding in rule.find(trace_walk))
-    return [finding.rationale for finding in findings if finding.last == last_message.span.key]
+    return [
+        f"{finding.rationale} “{finding.evidence.quote}”"
+        for finding in findings
+        if finding.last == last_message.span.key and finding.evidence is not None
+    ]
 
 
 def _escape_phrase(phrase: str) -> str:

@@ -14,6 +14,7 @@ from functools import cached_property
 from operator import itemgetter
 from typing import Final
 
+from mast_tui.traces.atif_format import WRITTEN_BY
 from mast_tui.traces.index.document import Step, StepList
 from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text, identifier, tokens_of
@@ -401,8 +402,9 @@ class AtifTrajectory:
         # Without ``extra``, ``meta`` has the answer key of these fields already.
         answer_key = answer_key_of(self.fields) if has_extra else AnswerKey()
         version = as_text(fields_of(self.fields.get("agent")).get("version"))
+        is_copy = fields_of(extra).get("written_by") == WRITTEN_BY
         return meta._replace(
-            task=task_of(steps=steps),
+            task=meta.task if is_copy else task_of(steps=steps),
             system=self.agent,
             model=self.model,
             version=None if version == "unknown" else version,  # some writers have no version

@@ -392,14 +392,16 @@ class TeachingScreen(TableScreen[JudgeError]):
     def _show_plan(self, planned: NextVersion) -> None:
         """Show the change of the prompt and the cost of a run."""
         self._planned = planned
-        wrong_count = len(wrong_traces(self._comparison))
-        test_count = len(self._comparison.alignment.test_traces)
         version = planned.version
+        shown = {example.trace_id for example in version.examples}
+        wrong = set(wrong_traces(self._comparison)) - shown
+        tests = set(self._comparison.alignment.test_traces) - shown
+        random_count = len(planned.traces) - len(wrong | tests)
         lines = [
             f"{version.judge}: {counted(len(version.guidelines), 'guideline')}, "
             f"{counted(len(version.examples), 'example')}.",
-            f"{counted(len(planned.traces), 'trace')}: {wrong_count} on which the judge was wrong, "
-            f"a random sample, {test_count} held out.",
+            f"{counted(len(planned.traces), 'trace')} without those of the examples: {len(wrong)} "
+            f"on which the judge was wrong, {len(tests)} held out, {random_count} others.",
             estimate_text(planned.plan),
             "",
             *(planned.change or ("Nothing changes: choose examples, or write a guideline.",)),

@@ -74,6 +74,12 @@ _PROGRAM_TAG: Final = re.compile(rf"\s*<({'|'.join(_PROGRAM_TAGS)})>.*?</\1>", r
 _INTERRUPTION_OPENING: Final = "[Request interrupted by user"
 _COMMAND_OPENINGS: Final = ("<command-name>", "<command-message>")
 """The beginnings of a command that the user typed, such as ``/review``."""
+_PROMPT_COMMAND: Final = re.compile(
+    r"\s*<command-message>.*?<command-name>(?P<name>.*?)</command-name>"
+    r"(?:\s*<command-args>(?P<arguments>.*?)</command-args>)?",
+    re.DOTALL,
+)
+"""A command that sends the model a prompt; one that the program runs begins with its name."""
 
 _INPUT_COUNT_FIELDS: Final = "input_tokens cache_read_input_tokens cache_creation_input_tokens"
 _AGENT_ID_LABEL: Final = "agentId: "
@@ -447,7 +453,7 @@ def _set_user_facts(entry: RecordEntry, record: Fields, pieces: Sequence[Piece])
     if not _is_marked_as_program(record):
         entry.kind = RecordKind.REPLY if results else _kind_of_user_text(pieces)
     if entry.kind is RecordKind.PROMPT:
-        requests = (piece.text for piece in pieces if piece.role is Role.USER)
+        requests = filter(None, map(_request_in, pieces))
         entry.task = task_of_text(next(requests, "")) or None
     if entry.is_sidechain:  # Its message may be the prompt of a sub-agent.
         messages = [piece.text for piece in pieces if piece.kind is SpanKind.MESSAGE]
@@ -459,6 +465,14 @@ def _set_user_facts(entry: RecordEntry, record: Fields, pieces: Sequence[Piece])
     if match is not None:
         agent_ids.append(match["id"])
     entry.sub_agents = tuple(filter(None, agent_ids))
+
+
+def _request_in(piece: Piece) -> str:
+    """Return the request in a piece of a user's record: its text, or a command as it was typed."""
+    if piece.role is Role.USER:
+        return piece.text
+    command = _PROMPT_COMMAND.match(piece.text)
+    return "" if command is None else " ".join(filter(None, command.groups())).strip()
 
 
 def _kind_of_user_text(pieces: Sequence[Piece]) -> RecordKind:
