@@ -70,8 +70,8 @@ def span_input_from_workspace(
 ) -> SpanInput:
     """Read the places that annotators marked under one taxonomy, in the finished passes that count.
 
-    A mode that is called absent is absent on the spans that were read; an open or unsure mode has no
-    answer. A pass without a record of reading (of judges and imports) counts as read completely.
+    An absent mode is absent on the spans that were read; an open or unsure mode has no answer. A
+    pass without a record of reading (of judges and imports) counts as read completely.
 
     Args:
         workspace: The workspace.
