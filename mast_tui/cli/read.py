@@ -492,10 +492,10 @@ class LineReader:
             unread = sum(map(len, self._session.unread()))
             verb = "was" if unread == 1 else "were"
             self._say(
-                f"{counted(unread, 'span')} {verb} not read. Modes without a verdict: o leaves "
-                "them open,"
+                f"{counted(unread, 'span')} {verb} not read. o: agreement leaves out the modes "
+                "without a verdict,"
             )
-            self._say("j sets them absent, as judged on the whole trace; any other key goes back")
+            self._say("j: they become absent, and count; any other key goes back")
             key = next(self._lines, "")
             if key not in ("o", "j"):
                 self._say("Not finished")

@@ -119,6 +119,8 @@ class Support:
 def why_no_interval(name: str, support: Support) -> NoInterval | None:
     """Return the reason why a figure of one table has no interval, and the number that it needs.
 
+    If there are too few traces, this is a number of traces.
+
     Args:
         name: The name of the figure in the report.
         support: The numbers of traces, units and answers on which the figure rests.
@@ -126,9 +128,11 @@ def why_no_interval(name: str, support: Support) -> NoInterval | None:
     Returns:
         The reason and the needed number; None if the figure has an interval.
     """
-    for count, least in ((support.traces, FEWEST), (support.units, _LEAST_UNITS)):
-        if count < least:
-            return NoInterval("copied_blocks" if support.has_copies else "few_traces", least)
+    # The number of traces that have enough units, if each has as many as now.
+    traces_with_units = ceil(_LEAST_UNITS * support.traces / max(1, support.units))
+    least_traces = max(FEWEST, traces_with_units)
+    if support.traces < least_traces:
+        return NoInterval("copied_blocks" if support.has_copies else "few_traces", least_traces)
     answers = support.answers(name)
     if answers is not None and answers < _LEAST_ANSWERS:
         return NoInterval("rare_answer", _LEAST_ANSWERS)

@@ -136,8 +136,8 @@ def withheld_notes(*parts: Figure | FigureTable) -> tuple[Note, ...]:
 
 _WHY: Final[Mapping[str, Callable[[list[int]], str]]] = {
     "few_traces": lambda least: (
-        f"no interval: it needs at least {least[0]} traces (or traces × modes)"
-        f"{', for some figures more' if len(least) > 1 else ''}"
+        f"no interval: it needs at least {joined_names([*map(str, least)], 'or')} traces"
+        f"{', depending on the figure' if len(least) > 1 else ''}"
     ),
     "rare_answer": lambda least: (
         "no interval: present or absent is too rare "
@@ -163,7 +163,7 @@ _WHY: Final[Mapping[str, Callable[[list[int]], str]]] = {
     ),
     "copied_blocks": lambda least: (
         "no interval: traces with identical blocks of verdicts count once, which leaves fewer than "
-        f"{joined_names([*map(str, least)], 'or')} traces (or traces × modes)"
+        f"{joined_names([*map(str, least)], 'or')} traces"
     ),
     "unresolved": lambda least: (
         "no interval: more than 2 % of the verdicts on a mode are unresolved disagreements, and "

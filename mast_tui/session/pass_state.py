@@ -347,6 +347,17 @@ class Passes:
         )
 
     @property
+    def shown_since_finish(self) -> bool:
+        """True if others' labels were shown since the current pass was finished."""
+        current = self.current
+        if current is None or current.finished_at is None:
+            return False
+        return current.revealed_at is not None or any(
+            state.kind is PassKind.ADJUDICATION and state.number > current.number
+            for state in self._valid_passes
+        )
+
+    @property
     def next_number(self) -> int:
         """The number of the next pass."""
         return max((state.number for state in self._valid_passes), default=0) + 1
@@ -368,17 +379,17 @@ class Passes:
         """The action that undo reverts; None if there is none.
 
         It belongs to the current pass. In a frozen pass only the finish can be undone, and only
-        before an adjudication.
+        before an adjudication or a retest.
         """
         current = self.current
         action = self._history.last_done
         if current is None or action is None or action.pass_number != current.number:
             return None
-        # An adjudication is a pass too, so it takes the next number.
-        was_adjudicated = current.number + 1 < self.next_number
+        # An adjudication and a retest are passes too, so they take the next number.
+        was_followed = current.number + 1 < self.next_number
         if self.frozen and (
             current.finished_at is None
-            or was_adjudicated
+            or was_followed
             or not isinstance(action.facts[-1], PassFinished)
         ):
             return None

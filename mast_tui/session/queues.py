@@ -219,10 +219,16 @@ class _AnnotatorWork:
         """
         passes = self.workspace.passes(taxonomy=self.taxonomy)
         passes_by_key = counted_passes(passes, "last")
+        finished_by_others = {
+            trace_id
+            for annotator, trace_id in passes_by_key
+            if annotator != self.annotator and annotator_kind(annotator) is kind
+        }
         visible_traces = [
             trace_id
             for annotator, trace_id in passes_by_key
             if annotator == self.annotator
+            and trace_id in finished_by_others
             and first_finish(self.passes[trace_id]) is not None
             and trace_id not in self.retests.protected
         ]

@@ -326,6 +326,24 @@ class Session:
         """Other people's labels; none while hidden."""
         return self._visible_others().others if self.others_shown else ()
 
+    def other_people(self) -> tuple[str, ...]:
+        """Return who else has labelled or finished the trace; may run in any thread.
+
+        On a server, only those whose work is visible to this annotator are certain.
+        """
+        passes = self.workspace.passes(trace_id=self.trace_id, taxonomy=self.taxonomy.ref)
+        people = {own_pass.annotator for own_pass in passes if own_pass.finished}
+        people |= {label.annotator for label in self._read_model.read_others().labels}
+        people.discard(self.annotator)
+        return tuple(
+            sorted(name for name in people if annotator_kind(name) is not AnnotatorKind.JUDGE)
+        )
+
+    def hides_something(self) -> bool:
+        """Return whether ``reveal`` may show something new; may run in any thread."""
+        is_on_server = self.workspace.member is not None  # which may hide the work of others
+        return is_on_server or not self.suggestions_visible or bool(self.other_people())
+
     @property
     def span_notes(self) -> Mapping[str, str]:
         """The annotator's notes on spans of this pass, by key."""
@@ -710,15 +728,14 @@ class Session:
         Raises:
             SessionError: Others' labels were shown after the finish.
         """
+        if self._passes.shown_since_finish:
+            raise SessionError(
+                "you have seen others' answers since you finished, so the finish cannot be undone; "
+                "if you change a label, the trace is open again, and your first labels are kept"
+            )
         action = self._passes.last_done
         if action is None:
             return None
-        current = self._passes.current
-        if current is not None and current.finished_at and current.revealed_at:
-            raise SessionError(
-                "others' labels were shown since you finished, so the finish cannot be "
-                "undone; an edit begins a new pass"
-            )
         change = self._messages.undone(action.facts)
         self._commit(self._new_write(action.undoing_facts(), action.pass_number, undoes=action))
         return change
@@ -871,10 +888,9 @@ class Session:
         result = self._messages.change_with_message(change.facts)
         # A change after the finish begins a second look, the next pass on the trace.
         if change.opens_second_look:
-            number = change.state.number
             message = (
-                f"{result.message} · the trace is open again (pass {number}): finish it again, "
-                "or undo this"
+                f"{result.message} · the trace is open again, and your first labels are kept: "
+                "finish it again, or undo this"
             )
             result = replace(result, message=message)
         self._commit(self._new_write(change.facts, change.state.number))

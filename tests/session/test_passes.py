@@ -119,9 +119,7 @@ def test_an_edit_after_the_finish_starts_a_second_look(desk: Desk) -> None:
     session.finish(open_modes="leave")
     frozen = desk.workspace.labels()
     change = session.toggle_label(THREE, span(4), suggestions_on_screen=False)
-    assert change.message.endswith(
-        " · the trace is open again (pass 2): finish it again, or undo this"
-    )
+    assert change.message.endswith("your first labels are kept: finish it again, or undo this")
     assert (current(session).number, current(session).kind) == (2, PassKind.SECOND_LOOK)
     assert not session.finished
     copy, added = session.labels
@@ -239,7 +237,8 @@ def test_adjudicating_ends_an_open_pass(desk: Desk) -> None:
 def test_a_finish_before_an_adjudication_is_not_undone(desk: Desk) -> None:
     desk.open().finish(open_modes="leave")
     adjudicate(desk, 2)
-    assert desk.open().undo() is None
+    with pytest.raises(SessionError, match="cannot be undone"):
+        desk.open().undo()
 
 
 def test_a_blind_pass_that_is_opened_assisted(desk: Desk) -> None:

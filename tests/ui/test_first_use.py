@@ -77,14 +77,16 @@ async def test_the_first_minute(tmp_path: Path) -> None:
             on.text,
             "of 12 spans read ─",
             "1 suggestion without your answer",
-            "13 open modes, without a verdict:",
-            "o  finish, leave the open modes open (no figure counts them)  ↵",
-            "W  finish, set the open modes absent",
+            "13 modes without a verdict",
+            "o  finish; agreement leaves out the modes without a verdict  ↵",
+            "W  finish; the modes without a verdict become absent, and count",
         )
         await on.press("o")
         assert on.session.finished
         assert not missing(
-            on.text, "· 13 modes left open · u undoes it", "1 suggestion unanswered · } next trace"
+            on.text,
+            "· 13 modes without a verdict · u undoes it",
+            "1 suggestion unanswered · } next trace",
         )
         await on.press("}")
         assert not on.session.finished

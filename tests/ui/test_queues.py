@@ -111,7 +111,7 @@ def test_reveals_are_recorded_on_choosing_disagreements() -> None:
 
     assert reveals() == 0
     read = read_queue(opened_by(room), QueueRequest(QueueName.DISAGREEMENTS), list(room.traces))
-    assert (read.trace_ids, read.modes, reveals()) == (("t00",), {"t00": (MODES[0],)}, 2)
+    assert (read.trace_ids, read.modes, reveals()) == (("t00",), {"t00": (MODES[0],)}, 1)
 
 
 def test_counts_of_disagreements_are_hidden_until_chosen() -> None:

@@ -265,7 +265,7 @@ def test_details_of_a_row() -> None:
         "Gwet's AC1",
         "share of failed traces",
     ]
-    assert words[1].endswith("0.40 no interval (few traces: it needs 54)")
+    assert words[1].endswith("0.40 no interval (it needs 54 traces)")
     assert words[2].endswith("— no variance")
     assert words[3].endswith("50% [25, 75], n 20")
     assert words[4:10] == [

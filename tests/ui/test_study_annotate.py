@@ -27,8 +27,8 @@ def found(office: Office, name: str) -> list[Finding]:
 
 
 OPEN_MODES = {
-    OpenModes.LEAVE: (None, "does not count open modes", "left open"),
-    OpenModes.ABSENT: (VerdictValue.ABSENT, "sets open modes absent", "set absent"),
+    OpenModes.LEAVE: (None, "this study leaves out the modes", "without a verdict"),
+    OpenModes.ABSENT: (VerdictValue.ABSENT, "in this study, modes without", "set absent"),
 }
 
 
@@ -39,8 +39,8 @@ async def test_a_study_can_fix_the_answer_for_open_modes(office: Office, answer:
     study_over(office, "long", open_modes=answer)
     async with stage(path, workspace=office.workspace) as on:
         await on.press("1", "3", "D")
-        assert not missing(on.text, "Not read: #2 to #6", f"finish; this study {rule}")
-        assert "set the open modes absent" not in on.text
+        assert not missing(on.text, "Not read: #2 to #6", rule)
+        assert "become absent, and count" not in on.text
         await on.press("o")
         assert on.session.finished
         assert on.message.startswith(
@@ -109,6 +109,7 @@ async def test_a_retest_is_named_and_hides_the_first_labels(office: Office) -> N
     first, *others = [again, *(one for one in name_of if one != again)]
     for trace_id in (first, others[0]):
         office.label("alice", name_of[trace_id], {"1.3": (3, 8)})
+    office.label("bob", name_of[others[1]], {"1.3": (3, 8)})
     async with stage(office.folder, workspace=office.workspace) as on:
         assert not missing(on.lines[0], "mine to do", "2 of 3 finished")
         assert "↻" not in on.text

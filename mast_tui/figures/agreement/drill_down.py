@@ -29,7 +29,7 @@ class SourceTrace:
 
 
 def source_traces(
-    study: StudyInput, mode: str, pair: tuple[str, ...] = ()
+    study: StudyInput, mode: str, pair: tuple[str, ...] = (), *, complete: bool = False
 ) -> tuple[SourceTrace, ...]:
     """Return the traces in which two or more annotators have a verdict on a mode.
 
@@ -37,6 +37,7 @@ def source_traces(
         study: The verdicts of the annotators.
         mode: The slug of the mode.
         pair: The two annotators of a pair's figure; empty for all annotators.
+        complete: True for only traces in which two or more annotators have a verdict on each mode.
 
     Returns:
         The traces, sorted by disagreement (greatest first), then by the number of verdicts
@@ -46,9 +47,11 @@ def source_traces(
     table = study.verdicts
     rows = [study.annotators.index(name) for name in names]
     # Annotators × traces.
-    cells = table.verdicts[rows, :, table.slugs.index(mode)]
+    verdicts_of_names = table.verdicts[rows]
+    cells = verdicts_of_names[:, :, table.slugs.index(mode)]
+    is_rated = (verdicts_of_names >= 0).all(axis=2) if complete else cells >= 0
     traces = []
-    for column in ((cells >= 0).sum(axis=0) > 1).nonzero()[0].tolist():
+    for column in (is_rated.sum(axis=0) > 1).nonzero()[0].tolist():
         trace_id = table.traces[column]
         # Annotators who have not finished the trace are left out, because None is an open verdict.
         verdicts = {

@@ -31,7 +31,7 @@ from mast_tui.figures.agreement.counting import (
     sums_of,
     table_coefficients,
 )
-from mast_tui.figures.agreement.sets import set_agreement
+from mast_tui.figures.agreement.sets import COMPLETE, set_agreement
 from mast_tui.figures.bootstrap import RESAMPLING, Resampling
 from mast_tui.figures.jackknife import MANY
 from mast_tui.figures.judge.compare import JudgeComparison, comparison_json
@@ -579,7 +579,13 @@ class _ResampledStudy:
         )
 
     def scope(
-        self, name: str, slugs: Sequence[str], *, group: str = "", mode: str = ""
+        self,
+        name: str,
+        slugs: Sequence[str],
+        *,
+        group: str = "",
+        mode: str = "",
+        where: tuple[tuple[str, str], ...] = (),
     ) -> FigureScope:
         """Return the scope of figures on the annotators' verdicts.
 
@@ -588,8 +594,9 @@ class _ResampledStudy:
             slugs: The slugs of the modes on which its figures rest.
             group: The name of the round or level.
             mode: The code of a mode, or the id of a category.
+            where: The conditions of the traces.
         """
-        sources = Sources("people", tuple(slugs), group=group)
+        sources = Sources("people", tuple(slugs), group=group, where=where)
         return FigureScope(name, self.study.taxonomy_ref, group, mode, sources=sources)
 
 
@@ -614,7 +621,7 @@ def _study_figures(resampled_study: _ResampledStudy) -> Iterator[Figure]:
         table.verdicts[:, resampled_study.shared_traces],
         resampled_study.resampling,
         blocks=resampled_study.block_numbers[resampled_study.shared_traces],
-        scope=resampled_study.scope("sets", slugs),
+        scope=resampled_study.scope("sets", slugs, where=(COMPLETE,)),
     )
     block_scope = resampled_study.scope("blocks", slugs)
     yield block_scope.number("traces", resampled_study.blocks.traces)

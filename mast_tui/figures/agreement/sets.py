@@ -80,6 +80,10 @@ SETS: Final = FigureScope("sets")
 """The scope of the figures on sets of modes."""
 
 
+COMPLETE: Final = ("verdicts", "complete")
+"""The condition of their source traces: two or more annotators have a verdict on each mode."""
+
+
 def set_agreement(
     verdicts: VerdictArray,
     resampling: Resampling,

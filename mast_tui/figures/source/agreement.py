@@ -70,9 +70,8 @@ def span_input_from_workspace(
 ) -> SpanInput:
     """Read the places that annotators marked under one taxonomy, in the finished passes that count.
 
-    A mode without marks is absent on the spans that were read, unless it is unsure. A pass without
-    a record of reading (of judges and imports) counts as read completely, with its verdicts as the
-    only answers.
+    An absent mode is absent on the spans that were read; an open or unsure mode has no answer. A
+    pass without a record of reading (of judges and imports) counts as read completely.
 
     Args:
         workspace: The workspace.
@@ -207,18 +206,10 @@ class _TraceLabels:
         for mode, value in self._verdicts.get(key, {}).items():
             modes_by_value[value].add(mode)
         present_modes = modes_by_value[VerdictValue.PRESENT]
-        decided_modes = present_modes | modes_by_value[VerdictValue.ABSENT]
-        read_stretches = self._read_stretches(labelling)
-        # Without a record of reading, open modes have no answer either.
-        unanswered_modes = (
-            self._modes - decided_modes
-            if read_stretches is None
-            else frozenset(modes_by_value[VerdictValue.UNSURE])
-        )
         return TraceReading(
             places={mode: tuple(mode_places) for mode, mode_places in places.items()},
-            read=read_stretches,
-            unanswered=unanswered_modes,
+            read=self._read_stretches(labelling),
+            unanswered=self._modes - present_modes - modes_by_value[VerdictValue.ABSENT],
             whole_trace=whole_trace_count,
             not_found=len(without_place) - whole_trace_count,
             unplaced=frozenset(present_modes - places.keys()),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from rich.cells import set_cell_size
+from rich.cells import cell_len, set_cell_size
 from textual.app import ComposeResult
 from textual.containers import Grid, Vertical
 from textual.widgets import Static
@@ -164,16 +164,22 @@ OpenModes = Literal["leave", "absent"]
 absent.
 """
 
-ANSWERS: Final = (
-    ("o", "finish, leave the open modes open (no figure counts them)"),
-    ("W", "finish, set the open modes absent"),
-    ("g", "go to the first unread span"),
+Answers = tuple[tuple[str, str], ...]
+"""The keys of the answers, with their effects."""
+
+TO_UNREAD: Final = ("g", "go to the first unread span")
+ANSWERS: Final[Answers] = (
+    ("o", "finish; agreement leaves out the modes without a verdict"),
+    ("W", "finish; the modes without a verdict become absent, and count"),
+    TO_UNREAD,
 )
-ANSWERS_BY_STUDY: Final[Mapping[OpenModes, tuple[tuple[str, str], ...]]] = {
-    "leave": (("o", "finish; this study does not count open modes"), ANSWERS[2]),
-    "absent": (("o", "finish; this study sets open modes absent"), ANSWERS[2]),
+ANSWERS_BY_STUDY: Final[Mapping[OpenModes, Answers]] = {
+    "leave": (("o", "finish; this study leaves out the modes without a verdict"), TO_UNREAD),
+    "absent": (("o", "finish; in this study, modes without a verdict become absent"), TO_UNREAD),
 }
 """The answers if the study decides about modes without a verdict."""
+ANSWERS_ALL_JUDGED: Final[Answers] = (("o", "finish"), TO_UNREAD)
+"""The answers if each mode has a verdict."""
 
 VERDICT_KEYS: Final[Mapping[str, VerdictValue]] = {
     "-": VerdictValue.ABSENT,
@@ -181,9 +187,9 @@ VERDICT_KEYS: Final[Mapping[str, VerdictValue]] = {
 }
 """The keys before the digits of a mode; without one, the mode becomes absent."""
 
-DIGITS_TEXT: Final = "Two digits set a mode absent, _ and two digits unsure; again: open."
+DIGITS_TEXT: Final = "1 3: 1.3 is absent. _ 1 3: unsure. The same keys again: no verdict."
 
-DIALOG_CELLS: Final = 90
+DIALOG_CELLS: Final = 98
 """The width of the dialog; a narrow screen makes it narrower (``.finish`` in ``dialogs.tcss``)."""
 FRAME_CELLS: Final = 4
 """The cells beside the two columns of modes."""
@@ -223,7 +229,7 @@ def _may_retest(session: Session) -> bool:
 
 
 def _read_text(unread: Sequence[range], span_count: int) -> str:
-    """Return the number of spans that were read, and of all spans."""
+    """Return the number of spans that were read, and of all spans: ``3 of 9 spans read``."""
     return f"{span_count - sum(map(len, unread))} of {span_count} spans read"
 
 
@@ -247,7 +253,7 @@ class FinishScreen(KeyDialog[str]):
         """Show the unread spans and the modes without a verdict.
 
         Args:
-            title: The number of read spans.
+            title: The question, with the number of read spans.
             missing_text: The unread spans, and the suggestions without an answer.
             taxonomy: The modes; those without a verdict are listed.
             answers: The keys of the answers, with their effects.
@@ -267,6 +273,7 @@ class FinishScreen(KeyDialog[str]):
         self._verdict_of = verdict_of
         self._set_verdict = set_verdict
         self._entry = DigitEntry(VerdictValue.ABSENT)
+        self._heading = Static(classes="heading")
 
     def compose_rows(self) -> ComposeResult:
         """Yield the unread spans, the answers, and the modes without a verdict."""
@@ -276,8 +283,7 @@ class FinishScreen(KeyDialog[str]):
                 enter_mark = "  ↵" if key == self.default else ""
                 yield KeyRow(key, f" {text}{enter_mark}")
         if self._rows_by_mode:
-            heading = f"{counted(len(self._rows_by_mode), 'open mode')}, without a verdict:"
-            yield Static(heading, classes="heading")
+            yield self._heading
             with Grid():
                 yield from self._rows_by_mode.values()
             yield Static(DIGITS_TEXT, classes="hint")
@@ -298,12 +304,16 @@ class FinishScreen(KeyDialog[str]):
         return (min(DIALOG_CELLS, self.app.size.width) - FRAME_CELLS) // 2
 
     def show(self) -> None:
-        """Show the verdict of each mode."""
+        """Show the verdict of each mode, and the number of modes without one."""
+        open_count = sum(self._verdict_of(mode.slug) is None for mode in self._rows_by_mode)
+        self._heading.update(f"{counted(open_count, 'mode')} without a verdict")
+        longest_name = max(map(cell_len, (mode.name for mode in self._rows_by_mode)), default=0)
         for mode, row in self._rows_by_mode.items():
             verdict = self._verdict_of(mode.slug)
             verdict_text = f" {verdict.value}" if verdict else ""
             name = mode.name if row.key == mode.code else f"{mode.code} {mode.name}"
-            name_cells = self._column_cells - KEY_CELLS - len(verdict_text)
+            # Without padding to the end of the column, a gap stays between wide columns.
+            name_cells = min(longest_name, self._column_cells - KEY_CELLS - len(verdict_text))
             row.show(
                 set_cell_size(shortened(one_line(name), name_cells), name_cells),
                 (verdict_text, "bold"),
@@ -404,11 +414,12 @@ class Finish(ScreenPart):
     def _open_question(self, session: Session, unread: Sequence[range], span_count: int) -> None:
         """Open the question about unread spans and modes without a verdict."""
         rule = session.open_modes_answer
+        answers = ANSWERS if rule is None else ANSWERS_BY_STUDY[rule]
         question = FinishScreen(
-            _read_text(unread, span_count),
+            f"Finish? {_read_text(unread, span_count)}",
             self._missing_text(session, unread),
             self._state.taxonomy,
-            ANSWERS if rule is None else ANSWERS_BY_STUDY[rule],
+            answers if self._open_modes(session) else ANSWERS_ALL_JUDGED,
             session.verdict,
             self._queue_verdict,
         )
@@ -483,7 +494,7 @@ class Finish(ScreenPart):
         still_open = [] if open_modes == "leave" else self._open_modes(session)
         changed_count = open_count - len(still_open)
         if changed_count:
-            result = "left open" if open_modes == "leave" else "set absent"
+            result = "without a verdict" if open_modes == "leave" else "set absent"
             rule = " (study rule)" if is_set_by_study else ""
             parts.append(f"{counted(changed_count, 'mode')} {result}{rule}")
         parts.append(f"{self._key_of('everywhere.undo')} undoes it")
@@ -540,7 +551,10 @@ class Finish(ScreenPart):
         if session.others_shown:
             await self._show_hidden(session)
             return
-        question = "Looking is recorded: after it you cannot undo the finish."
+        if not await self._run(session.hides_something):
+            self._hints.say("No one else has labelled this trace, so there is nothing to show")
+            return
+        question = "This is recorded, and you can no longer undo the finish."
         if await self._run(partial(_may_retest, session)):
             question += (
                 " In this study some finished traces repeat: you label them again, with "
@@ -566,14 +580,37 @@ class Finish(ScreenPart):
         """
         await self._commands.run_command(lambda s: s.reveal())
         self._screen.session_changed()
-        annotators = sorted({label.annotator for label in session.others})
-        if annotators:
-            names = ", ".join(map(one_line, annotators))
-            message_parts = [f"{len(session.others)} labels of {names}"]
-        else:
-            message_parts = ["No one else has labelled this trace"]
+        message_parts = self._others_texts(session, await self._run(session.other_people))
         for name, score in self._state.open_trace.meta.answer_key.scores[:MAX_SCORES]:
             message_parts.append(f"{one_line(name)}: {one_line(score, 60)}")
         if self._state.open_trace.meta.hidden:
             message_parts.append(f"{self._key_of('annotate.answer_key')} shows the answer key")
         self._hints.say(" · ".join(message_parts))
+
+    def _others_texts(self, session: Session, people: Sequence[str]) -> list[str]:
+        """Return texts on the labels of other people, and on people without a label."""
+        if not people:
+            return ["No one else has labelled this trace"]
+        labels = session.others
+        labellers = {label.annotator for label in labels}
+        texts = []
+        if labels:
+            names = ", ".join(map(one_line, sorted(labellers)))
+            texts.append(f"{counted(len(labels), 'label')} of {names}")
+        codes = [
+            self._state.taxonomy.mode(label.mode).code for label in labels if label.target.is_whole
+        ]
+        if codes:
+            texts.append(f"on the whole trace: {', '.join(codes)}")
+        indices = (
+            session.trace.index_of(label.target.first)
+            for label in labels
+            if label.target.first is not None
+        )
+        first_index = next((index for index in indices if index is not None), None)
+        if first_index is not None:
+            texts.append(f"○ in the timeline, first at #{first_index + 1}")
+        names_without = ", ".join(one_line(name) for name in people if name not in labellers)
+        if names_without:
+            texts.append(f"no label of {names_without}")
+        return texts

@@ -93,6 +93,8 @@ class KeyDialog(Dialog[Result]):
             event.stop()
         elif event.key in HELP_KEYS:
             self.box.border_subtitle = "All keys are in this box and in the last line"
+        elif key is not None and key.strip() and event.is_printable:
+            self.box.border_subtitle = plain_title(f"{key} does nothing here")
 
 
 class KeyRow(Static):

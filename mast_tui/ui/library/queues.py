@@ -318,8 +318,8 @@ class QueueChoice(Ask):
             default=QUEUES[current].key,
             hint=f"{key_of('annotate.next_trace')} and {key_of('annotate.previous_trace')} in "
             "a trace go through these traces in this order. Disagreements with others or "
-            "the judge are shown only for traces that you have finished. Looking is "
-            "recorded: once you have looked, you cannot undo the finish.",
+            "the judge are shown only for traces that you have finished. If you open such a "
+            "list, this is recorded, and you can no longer undo the finish of its traces.",
         )
         self._opened = opened
         self._listed_ids = listed_ids

@@ -107,7 +107,7 @@ class PeopleFigures:
         """Return the source traces of a figure; None without figures."""
         if self.study is None:
             return None
-        return compare_people(self.study, sources.modes, sources.subject)
+        return compare_people(self.study, sources)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class SpanFigures:
 
     def source_traces(self, sources: Sources) -> ComparedTraces | None:
         """Return the source traces of a figure; None without figures."""
-        return None if self.span_input is None else compare_spans(self.span_input, sources.modes)
+        return None if self.span_input is None else compare_spans(self.span_input, sources)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,12 @@ from mast_tui.figures.agreement.drill_down import (
     source_traces,
 )
 from mast_tui.figures.agreement.report import StudyInput
+from mast_tui.figures.agreement.sets import COMPLETE
 from mast_tui.figures.judge.confusion import Compared
 from mast_tui.figures.judge.input import JudgeInput
+from mast_tui.figures.record import Sources
 from mast_tui.figures.spans.input import LabelRange, SpanInput
+from mast_tui.figures.spans.sums import PreparedTrace, never_placed_modes
 from mast_tui.gold.overlaps import in_reading_order
 from mast_tui.labels import VerdictValue
 from mast_tui.reports.model import Column, Kind, Row, Table
@@ -82,19 +85,18 @@ class ComparedTraces:
     judge: str | None = None
 
 
-def compare_people(
-    study: StudyInput, modes: Sequence[str], pair: tuple[str, ...]
-) -> ComparedTraces:
-    """List the answers of people on some modes, for all traces with answers of two people.
+def compare_people(study: StudyInput, sources: Sources) -> ComparedTraces:
+    """List the answers of people on the modes of a figure, for its traces.
 
     This is slow for many traces: call it in a worker.
 
     Args:
         study: The people's answers.
-        modes: The slugs of the modes.
-        pair: Two annotators to compare; empty for all.
+        sources: The modes, the two annotators (empty for all) and the conditions of the figure.
     """
-    traces = {mode: source_traces(study, mode, pair) for mode in modes}
+    pair = sources.subject
+    complete = COMPLETE in sources.where
+    traces = {mode: source_traces(study, mode, pair, complete=complete) for mode in sources.modes}
     return _compared_verdicts(pair or study.annotators, traces)
 
 
@@ -147,19 +149,27 @@ def _compared_verdicts(
     return ComparedTraces(sides, list(starmap(_answers_row, traces_with_modes)), judge)
 
 
-def compare_spans(span_input: SpanInput, modes: Sequence[str]) -> ComparedTraces:
+def compare_spans(span_input: SpanInput, sources: Sources) -> ComparedTraces:
     """List the span ranges that people marked for some modes, the most unmatched ranges first.
 
     Args:
         span_input: The span ranges of the people on each trace.
-        modes: The slugs of the modes.
+        sources: The modes and the two annotators (empty for all) of the figure.
     """
+    names = sources.subject or span_input.annotators
+    never_placed = never_placed_modes(span_input.traces, [mode.slug for mode in span_input.modes])
     ranked_rows = []
-    for trace, mode in product(span_input.traces, modes):
+    prepared_traces = [
+        PreparedTrace.from_readings(trace, never_placed) for trace in span_input.traces
+    ]
+    for (trace, prepared), mode in product(
+        zip(span_input.traces, prepared_traces, strict=True), sources.modes
+    ):
+        readings = prepared.readings
         ranges_by_name = {
-            name: reading.places.get(mode, ())
-            for name, reading in trace.readings.items()
-            if mode not in reading.unanswered
+            name: readings[name].places(mode)
+            for name in names
+            if name in readings and readings[name].answers(mode)
         }
         if len(ranges_by_name) < 2 or not any(ranges_by_name.values()):
             continue
@@ -175,7 +185,7 @@ def compare_spans(span_input: SpanInput, modes: Sequence[str]) -> ComparedTraces
         )
         ranked_rows.append(((-unmatched_count, trace.trace_id), row))
     ranked_rows.sort(key=lambda ranked_row: ranked_row[0])
-    return ComparedTraces(span_input.annotators, [row for _, row in ranked_rows])
+    return ComparedTraces(names, [row for _, row in ranked_rows])
 
 
 def _unmatched_count(sides: Sequence[Sequence[LabelRange]]) -> int:

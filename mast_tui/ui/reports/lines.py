@@ -200,8 +200,10 @@ def _cell_text(cell: Cell, column: Column, intervals_pending: bool) -> str:
             parts = [undefined_words(cell.undefined)]
     elif cell.withheld is not None:
         reason = _reason_text(cell.withheld)
-        # For other reasons, more traces do not help.
-        if cell.needs is not None and cell.withheld.startswith("few"):
+        if cell.withheld == "few_traces":
+            reason = f"it needs {cell.needs} traces"
+        # For other reasons, more cases do not help.
+        elif cell.needs is not None and cell.withheld.startswith("few"):
             reason += f": it needs {cell.needs}"
         parts.append(f"no interval ({reason})")
     elif cell.interval is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -152,9 +153,10 @@ def of_two(ann: str, bob: str) -> dict[str, Any]:
 
 
 def test_mode_needs_sixteen_traces_and_five_of_either_answer() -> None:
-    few: Any = of_two("10" * 7, "11" + "10" * 6)["modes"]["1.3"]
-    for name in ("raw_agreement", "cohen_kappa", "gwet_ac1"):
-        assert (few[name]["ci_withheld"], few[name]["ci_needs"]) == ("few_traces", 16)
+    names = ("raw_agreement", "cohen_kappa", "gwet_ac1")
+    for few, name in product((of_two("10", "11"), of_two("10" * 7, "11" + "10" * 6)), names):
+        figure = few["modes"]["1.3"][name]
+        assert (figure["ci_withheld"], figure["ci_needs"]) == ("few_traces", 16)
     rare: Any = of_two("11" + "0" * 38, "101" + "0" * 37)["modes"]["1.3"]
     for name in ("positive_agreement", "cohen_kappa", "fleiss_kappa", "krippendorff_alpha"):
         assert (rare[name]["ci_withheld"], rare[name]["ci_needs"]) == ("rare_answer", 5)

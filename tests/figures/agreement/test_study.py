@@ -155,6 +155,10 @@ def test_source_traces_have_disagreements_first() -> None:
     assert [trace.trace_id for trace in of_pair] == ["t1", "t3", "t0"]
     assert set(of_pair[0].verdicts) == {"cat", "bob"}
     assert mode["pairs"]["bob|cat"]["n"] == len(of_pair)
+    other = MODES[1].slug
+    two_modes = study(lines | {("ann", other): "11.1", ("bob", other): "1111"})
+    complete = source_traces(two_modes, SLUG, complete=True)
+    assert [trace.trace_id for trace in complete] == ["t1", "t3", "t0"]
 
 
 @given(
