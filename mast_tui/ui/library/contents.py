@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from os import cpu_count
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from msgspec import Struct
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
@@ -181,8 +181,7 @@ def _result_batches(search: ManyFilesSearch, stopped: Stopped) -> Iterator[_Batc
     yield _Batch(hits, not_searched, is_last=True)
 
 
-@dataclass(slots=True)
-class _RunningSearch:
+class _RunningSearch(Struct):
     """A search. Its hits replace the list of traces until it is left.
 
     Attributes:
@@ -200,7 +199,7 @@ class _RunningSearch:
     files: ManyFilesSearch
     trace_id_by_place: Mapping[tuple[str, int | None], str]
     name_of: Callable[[Trace], str]
-    not_searched: list[NotSearched] = field(default_factory=list)
+    not_searched: list[NotSearched] = []
     done: bool = False
 
     @property

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
+
+from msgspec import Struct
 
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
@@ -87,8 +88,7 @@ QUEUES: Final[Mapping[QueueName, _QueueTexts]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class QueueRequest:
+class QueueRequest(Struct, frozen=True):
     """A queue to show.
 
     Attributes:
@@ -108,8 +108,7 @@ class QueueRequest:
         return f"{QUEUES[self.name].title or QUEUES[self.name].choice}{seed}"
 
 
-@dataclass(frozen=True, slots=True)
-class QueueTraces:
+class QueueTraces(Struct, frozen=True):
     """The traces of a queue.
 
     Attributes:
@@ -125,7 +124,7 @@ class QueueTraces:
     request: QueueRequest
     trace_ids: tuple[str, ...] | None = None
     keeps_order: bool = True
-    modes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    modes: Mapping[str, tuple[str, ...]] = {}
     retests: frozenset[str] = frozenset()
     precision_text: str = ""
     is_outsider: bool = False
