@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from mast_tui.traces.file_places import distinct_name
 from mast_tui.ui.library.trace_list import GLYPHS, LibraryRow, Sort, TraceListing, WorkState

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from os import cpu_count
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from msgspec import Struct
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
@@ -19,7 +19,6 @@ from mast_tui.columns import padded, shortened
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import SpanKind, SpanStatus, Trace
-from mast_tui.traces.search.file_search import Hit, ManyFilesSearch, NotSearched, Query
 from mast_tui.ui.actions.registry import key_while_typing
 from mast_tui.ui.base_screen import Stopped
 from mast_tui.ui.context import ShowTrace, TraceLocation
@@ -29,6 +28,7 @@ from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import counted, last_cells, name_within, names_under
 
 if TYPE_CHECKING:
+    from mast_tui.traces.search.file_search import Hit, ManyFilesSearch, NotSearched, Query
     from mast_tui.ui.library.screen import LibraryScreen
 
 MOST_HITS: Final = 10_000
@@ -149,32 +149,39 @@ class HitList(VirtualLines):
 class _Batch(NamedTuple):
     """The results of a search since the last batch. ``is_last`` is true at the end."""
 
-    results: Sequence[Hit | NotSearched]
+    hits: Sequence[Hit]
+    not_searched: Sequence[NotSearched]
     is_last: bool = False
 
 
 def _result_batches(search: ManyFilesSearch, stopped: Stopped) -> Iterator[_Batch]:
     """Run a search in a worker, and yield its results in batches."""
-    results: list[Hit | NotSearched] = []
+    # The import would delay the first rows.
+    from mast_tui.traces.search.file_search import Hit
+
+    hits: list[Hit] = []
+    not_searched: list[NotSearched] = []
     last_report = 0.0
     hit_count = 0
     for result in search.results(patience=REPORT_INTERVAL):
         if stopped() or hit_count == MOST_HITS:
             break
-        if result is not None:  # None says that the search has found nothing for a while
-            results.append(result)
-            hit_count += isinstance(result, Hit)
+        if isinstance(result, Hit):
+            hits.append(result)
+            hit_count += 1
+        elif result is not None:  # None says that the search has found nothing for a while
+            not_searched.append(result)
         # The first hit is shown at once.
         if hit_count == 1 or monotonic() - last_report > REPORT_INTERVAL:
-            yield _Batch(results)
-            results = []
+            yield _Batch(hits, not_searched)
+            hits = []
+            not_searched = []
             last_report = monotonic()
     search.close()  # ends its processes
-    yield _Batch(results, is_last=True)
+    yield _Batch(hits, not_searched, is_last=True)
 
 
-@dataclass(slots=True)
-class _RunningSearch:
+class _RunningSearch(Struct):
     """A search. Its hits replace the list of traces until it is left.
 
     Attributes:
@@ -192,7 +199,7 @@ class _RunningSearch:
     files: ManyFilesSearch
     trace_id_by_place: Mapping[tuple[str, int | None], str]
     name_of: Callable[[Trace], str]
-    not_searched: list[NotSearched] = field(default_factory=list)
+    not_searched: list[NotSearched] = []
     done: bool = False
 
     @property
@@ -242,6 +249,9 @@ class Contents:
 
         Show an error for a malformed regular expression.
         """
+        # The import would delay the first rows.
+        from mast_tui.traces.search.file_search import ManyFilesSearch, Query
+
         mast = self._screen.mast
         paths = mast.options.paths
         try:
@@ -293,12 +303,11 @@ class Contents:
     def _show_results(self, search: _RunningSearch, batch: _Batch) -> None:
         """Show the results of the search since the last update."""
         traces = self._screen.mast.catalog.traces
-        hits = (result for result in batch.results if isinstance(result, Hit))
-        rows = [search.row_of(hit, traces) for hit in hits]
+        rows = [search.row_of(hit, traces) for hit in batch.hits]
         listed_rows = [row for row in rows if row is not None]
         if listed_rows:
             self.list.add(listed_rows)
-        search.not_searched += [item for item in batch.results if isinstance(item, NotSearched)]
+        search.not_searched += batch.not_searched
         search.done = batch.is_last
         self._screen.contents_changed()
         if search.done and search.not_searched:

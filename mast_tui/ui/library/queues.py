@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from msgspec import Struct
+
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
-from mast_tui.study import Study, random_sample
 from mast_tui.ui.actions.registry import KeyOf
 from mast_tui.ui.dialogs.dialog import Ask, NoteScreen
 
 if TYPE_CHECKING:
+    from mast_tui.study import Study
     from mast_tui.ui.library.screen import LibraryScreen
     from mast_tui.ui.services.open_workspace import OpenWorkspace
 
@@ -87,8 +88,7 @@ QUEUES: Final[Mapping[QueueName, _QueueTexts]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class QueueRequest:
+class QueueRequest(Struct, frozen=True):
     """A queue to show.
 
     Attributes:
@@ -108,8 +108,7 @@ class QueueRequest:
         return f"{QUEUES[self.name].title or QUEUES[self.name].choice}{seed}"
 
 
-@dataclass(frozen=True, slots=True)
-class QueueTraces:
+class QueueTraces(Struct, frozen=True):
     """The traces of a queue.
 
     Attributes:
@@ -125,7 +124,7 @@ class QueueTraces:
     request: QueueRequest
     trace_ids: tuple[str, ...] | None = None
     keeps_order: bool = True
-    modes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    modes: Mapping[str, tuple[str, ...]] = {}
     retests: frozenset[str] = frozenset()
     precision_text: str = ""
     is_outsider: bool = False
@@ -156,6 +155,9 @@ def read_queue(
         unfinished_ids = tuple(trace_id for trace_id in listed_ids if trace_id not in finished_ids)
         return QueueTraces(request, unfinished_ids, keeps_order=False)
     if study is None and request.name is QueueName.SAMPLE:
+        # The import would delay the first rows.
+        from mast_tui.study import random_sample
+
         # Only a study has its own seed.
         return QueueTraces(request, random_sample(listed_ids, request.seed or 0, request.n))
     items = opened.queue(request.name.value, n=request.n, seed=request.seed)

@@ -18,7 +18,6 @@ from mast_tui.ui.actions.registry import Where, key_while_typing
 from mast_tui.ui.actions.tables import moves
 from mast_tui.ui.base_screen import MainScreen
 from mast_tui.ui.context import JudgeProgress, RunsToWrite, ShowSideBySide, ShowTrace
-from mast_tui.ui.dialogs.finder import FinderChoice, FinderDialog
 from mast_tui.ui.library.contents import Contents, HitList
 from mast_tui.ui.library.queues import (
     REVEALING_QUEUES,
@@ -47,6 +46,7 @@ from mast_tui.writes import HeldKeys
 if TYPE_CHECKING:
     from mast_tui.session import LibraryEntry
     from mast_tui.traces.model import Trace
+    from mast_tui.ui.dialogs.finder import FinderDialog
 
 
 def reading_progress(catalog: Catalog) -> str:
@@ -158,8 +158,8 @@ class LibraryScreen(MainScreen):
 
         Once all files are read, find equal runs in a worker.
         """
-        if not self.is_mounted or not self.query(LibraryList):
-            return  # a screen that is being closed has lost its list
+        if self._widget_count < 0 or not self.query(LibraryList):
+            return  # the screen is being opened, or is being closed and has lost its list
         catalog = self.mast.catalog
         changed_ids = dict.fromkeys(catalog.changes[self._shown_change_count :])
         self._shown_change_count = len(catalog.changes)
@@ -619,9 +619,7 @@ class LibraryScreen(MainScreen):
             names = (_name_and_outcome(row), _name_and_outcome(candidates[trace_id]))
             self.mast.go(ShowSideBySide(traces[row.trace_id], traces[trace_id], names))
 
-        choices = _runs_to_compare(row, candidates.values(), traces)
-        hint = "a name, an outcome, a task"
-        self.mast.ask(FinderDialog(f"{row.name} beside …", choices, placeholder=hint), run_chosen)
+        self.mast.ask(_choice_of_other_run(row, candidates.values(), traces), run_chosen)
 
     def report_to_write(self) -> RunsToWrite:
         """Return the run under the cursor and all listed runs."""
@@ -682,20 +680,23 @@ class LibraryScreen(MainScreen):
         return False
 
 
-def _runs_to_compare(
+def _choice_of_other_run(
     row: LibraryRow, candidates: Iterable[LibraryRow], traces: Mapping[str, Trace]
-) -> list[FinderChoice]:
-    """Return the runs to choose from beside a run.
+) -> FinderDialog:
+    """Return the dialog that offers the runs to show beside a run.
 
     Runs of the same task come first, and among them runs with another outcome.
     """
+    # The import would delay the first rows.
+    from mast_tui.ui.dialogs.finder import FinderChoice, FinderDialog
+
     task = traces[row.trace_id].summary.task
 
     def sort_key(candidate: LibraryRow) -> tuple[bool, bool, str]:
         is_other_task = not task or traces[candidate.trace_id].summary.task != task
         return (is_other_task, candidate.outcome == row.outcome, candidate.natural)
 
-    return [
+    choices = [
         FinderChoice(
             candidate.trace_id,
             candidate.outcome,
@@ -704,6 +705,8 @@ def _runs_to_compare(
         )
         for candidate in sorted(candidates, key=sort_key)
     ]
+    hint = "a name, an outcome, a task"
+    return FinderDialog(f"{row.name} beside …", choices, placeholder=hint)
 
 
 def _name_and_outcome(row: LibraryRow) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from math import inf
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import Struct
 from rich.cells import cell_len
 from rich.segment import Segment
 from textual import events
@@ -40,8 +40,7 @@ RETEST_GLYPH: Final = "↻"
 GLYPHS: Final = {WorkState.OPEN: "◐", WorkState.UNTOUCHED: "○", WorkState.FINISHED: "✓"}
 
 
-@dataclass(frozen=True, kw_only=True)
-class LibraryRow:
+class LibraryRow(Struct, frozen=True, kw_only=True, dict=True):
     """A trace in the library. Facts that are hidden from the annotator are empty.
 
     Keys for sorting and filtering are computed once, when first needed.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 from weakref import WeakValueDictionary
+
+from msgspec import Struct, field
 
 from mast_tui.traces.model import FileReport, Trace, TraceMasks
 
@@ -26,8 +27,7 @@ class FileProblem(NamedTuple):
         return ": ".join(part for part in (self.path, self.place, self.message) if part)
 
 
-@dataclass(slots=True)
-class Catalog:
+class Catalog(Struct):
     """The traces under the paths, and the files that were skipped or could not be read.
 
     The listed traces have no spans; ``opened`` returns a trace with spans.
@@ -47,11 +47,11 @@ class Catalog:
         masks: The masks over the texts of all traces; None if the study masks nothing.
     """
 
-    traces: dict[str, Trace] = field(default_factory=dict)
-    changes: list[str] = field(default_factory=list)
-    troubles: list[FileProblem] = field(default_factory=list)
-    unreadable: list[FileProblem] = field(default_factory=list)
-    skipped: list[FileProblem] = field(default_factory=list)
+    traces: dict[str, Trace] = {}
+    changes: list[str] = []
+    troubles: list[FileProblem] = []
+    unreadable: list[FileProblem] = []
+    skipped: list[FileProblem] = []
     looked_at: int = 0
     total: int = 0
     checking: bool = False

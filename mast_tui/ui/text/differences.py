@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import accumulate
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from mast_tui.ui.text.json_view import pretty_json
 
@@ -35,8 +36,7 @@ CONTEXT_LINES: Final = 2
 _WORD: Final = re.compile(r"\w+|\s+|.", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class TextComparison:
+class TextComparison(Struct, frozen=True):
     """The lines in which two texts differ.
 
     Attributes:

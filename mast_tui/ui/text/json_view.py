@@ -9,9 +9,10 @@ import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from mast_tui.traces.io.json_values import InvalidJSON, load_json
 from mast_tui.ui.text.highlighting import DIFF, JSON, LANGUAGES, MARKDOWN, OUTPUT, TextRegion
@@ -81,8 +82,7 @@ _CONTROLS: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 _UNESCAPED: Final = {r"\n": "\n", r"\t": "\t", r"\"": '"', r"\\": "\\"}
 
 
-@dataclass(frozen=True, slots=True)
-class _Level:
+class _Level(Struct, frozen=True):
     """An open object or list.
 
     Attributes:

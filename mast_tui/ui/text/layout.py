@@ -13,10 +13,11 @@ from array import array
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import Final, NamedTuple, Protocol
 
+from msgspec import Struct
+from msgspec.structs import replace
 from rich.cells import cell_len, set_cell_size
 
 from mast_tui.safe_text import safe_line_map
@@ -75,8 +76,7 @@ def previous_word(text: str, start: int) -> tuple[int, int] | None:
         window *= 4
 
 
-@dataclass(frozen=True, slots=True)
-class QuoteCursor:
+class QuoteCursor(Struct, frozen=True):
     """A quote of whole words; one end of it follows the cursor.
 
     Attributes:
@@ -129,8 +129,7 @@ REACH_CHARS: Final = 2 * BLOCK_CHARS
 _ZERO_WIDTH_JOINER: Final = "\u200d"
 
 
-@dataclass(frozen=True, slots=True)
-class TextRow:
+class TextRow(Struct, frozen=True):
     """One row of a text.
 
     Attributes:
@@ -679,8 +678,7 @@ _CELL_BAR: Final = re.compile(r"(?<!\\)\|")
 _TABLE_RULE: Final = re.compile(r"\s*\|(?:[ \t]*:?-+:?[ \t]*\|)+\s*$")
 
 
-@dataclass(frozen=True, slots=True)
-class _TableExtent:
+class _TableExtent(Struct, frozen=True):
     """The range and the columns of a table in a text.
 
     Attributes:
