@@ -18,24 +18,34 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from mast_tui.exchange.exporters.scores import TOOLS
 from mast_tui.exchange.registry import FORMATS as LABEL_FORMATS
+from scripts.pages import with_table, write_or_check
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 FORMATS: Final = ROOT / "mast_tui" / "traces" / "readers" / "formats.toml"
 PUBLIC_FILES: Final = ROOT / "tests" / "traces" / "public_files.csv"
-BEGIN: Final = "<!-- formats -->"
-END: Final = "<!-- /formats -->"
 _OWN_PAGES: Final = {"page": "#a-page-to-hand-over"}
 """The section on an imported format, if it is not in exam.md."""
 
 
-def format_rows() -> list[dict[str, object]]:
-    """Return the rows of the data: title, names, note, recognised_by, spans, keys, checked."""
-    rows: list[dict[str, object]] = tomllib.loads(FORMATS.read_text("utf-8"))["format"]
-    return rows
+class FormatRow(NamedTuple):
+    """The parts of a row of ``formats.toml`` that are on the page."""
+
+    title: str
+    names: tuple[str, ...]
+    note: str
+    checked: str
+
+
+def format_rows() -> list[FormatRow]:
+    """Return the rows of ``formats.toml``."""
+    rows = tomllib.loads(FORMATS.read_text("utf-8"))["format"]
+    return [
+        FormatRow(row["title"], tuple(row["names"]), row["note"], row["checked"]) for row in rows
+    ]
 
 
 def format_table() -> str:
@@ -44,26 +54,24 @@ def format_table() -> str:
         public_formats = {row["format"] for row in csv.DictReader(file) if row["result"] == "read"}
     lines = ["| format | good to know |", "|---|---|"]
     for title, row in _rows_by_title():
-        names = row["names"]
-        assert isinstance(names, list)
-        only_docs = row["checked"] == "docs" and public_formats.isdisjoint(names)
+        only_docs = row.checked == "docs" and public_formats.isdisjoint(row.names)
         star = " \\*" if only_docs else ""
-        lines.append(f"| {title}{star} | {row['note']} |")
+        lines.append(f"| {title}{star} | {row.note} |")
     return "\n".join(lines)
 
 
-def _rows_by_title() -> Iterator[tuple[str, dict[str, object]]]:
+def _rows_by_title() -> Iterator[tuple[str, FormatRow]]:
     """Yield each row with its title.
 
     Rows without a name and a note that were checked alike are one row with all of their titles.
     """
 
-    def group(row: dict[str, object]) -> object:
-        return (row["names"] or row["note"] or None) and row["title"], row["checked"]
+    def group(row: FormatRow) -> object:
+        return (row.names or row.note or None) and row.title, row.checked
 
     for _, rows in groupby(format_rows(), key=group):
         alike = list(rows)
-        yield ", ".join(str(row["title"]) for row in alike), alike[0]
+        yield ", ".join(row.title for row in alike), alike[0]
 
 
 def label_format_table() -> str:
@@ -92,20 +100,12 @@ PAGES: Final[Mapping[Path, Callable[[], str]]] = {
 
 def page_with_table(path: Path) -> str:
     """Return a page with its new table."""
-    page = path.read_text("utf-8")
-    head = page.partition(BEGIN)[0]
-    foot = page.partition(END)[2]
-    return f"{head}{BEGIN}\n{PAGES[path]()}\n{END}{foot}"
+    return with_table(path, "formats", PAGES[path]())
 
 
 def main() -> int:
     """Rewrite or check the tables, and return the exit code."""
-    expected = {path: page_with_table(path) for path in PAGES}
-    if sys.argv[1:] == ["--check"]:
-        return int(any(path.read_text("utf-8") != page for path, page in expected.items()))
-    for path, page in expected.items():
-        path.write_text(page, "utf-8")
-    return 0
+    return write_or_check({path: page_with_table(path) for path in PAGES})
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Write docs/json/*.csv, the fields of the JSON documents that commands print.
 
     .venv/bin/python scripts/json_fields.py            rewrites the tables
+    .venv/bin/python scripts/json_fields.py --check    exit code 1 if they are not up to date
 
 The commands run on the sample traces. Each field that they print has a row: its path, the types of
 its values, and a description. ``*`` stands for names, codes and ids as keys, ``[]`` for the items
@@ -17,6 +18,7 @@ import json
 import re
 import shlex
 import shutil
+import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -26,6 +28,7 @@ from typing import Final, NamedTuple
 
 from mast_tui.cli.command_line import split_command
 from mast_tui.cli.dispatch import run
+from scripts.pages import csv_text, write_or_check
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 FOLDER: Final = ROOT / "docs" / "json"
@@ -225,23 +228,15 @@ def read_table(path: Path) -> list[FieldRow]:
         return [FieldRow(**row) for row in csv.DictReader(file)]
 
 
-def table_text(rows: list[FieldRow]) -> str:
-    """Return a table as CSV."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(FieldRow._fields)
-    writer.writerows(rows)
-    return text.getvalue()
-
-
-def main() -> None:
-    """Rewrite the tables."""
-    FOLDER.mkdir(exist_ok=True)
+def tables() -> dict[Path, str]:
+    """Run the commands on the samples and return the text of each table."""
+    texts = {}
     for table, documents in sample_documents().items():
         path = FOLDER / f"{table}.csv"
         rows = table_rows(table, printed_fields(table, documents), read_table(path))
-        path.write_text(table_text(rows), "utf-8")
+        texts[path] = csv_text(FieldRow._fields, rows)
+    return texts
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(write_or_check(tables()))

@@ -8,8 +8,6 @@ The page has the screens on which people label, between two comments; the file h
 
 from __future__ import annotations
 
-import csv
-import io
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -17,11 +15,10 @@ from pathlib import Path
 from typing import Final
 
 from mast_tui.ui.actions.registry import KeyAction, Where, actions_for, key_text
+from scripts.pages import csv_text, with_table, write_or_check
 
 PAGE: Final = Path(__file__).resolve().parent.parent / "docs" / "keys.md"
 ALL_KEYS: Final = PAGE.with_suffix(".csv")
-BEGIN: Final = "<!-- keys -->"
-END: Final = "<!-- /keys -->"
 
 ON_THE_PAGE: Final = (Where.EVERYWHERE, Where.LIBRARY, Where.ANNOTATE)
 SCREENS: Final = tuple(where for where in Where if where is not Where.EVERYWHERE)
@@ -70,38 +67,13 @@ def key_tables() -> str:
 
 def all_keys() -> str:
     """Return the keys of all screens as CSV."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("screen", "keys", "what they do"))
-    for where in Where:
-        for keys, about in _rows(where):
-            writer.writerow((where.replace("_", " "), keys.replace("`", ""), about))
-    return text.getvalue()
-
-
-def with_table(page: str) -> str:
-    """Return the page with its new tables; raise ``ValueError`` without the two comments."""
-    head, begin, body = page.partition(BEGIN)
-    _, end, foot = body.partition(END)
-    if not begin or not end:
-        raise ValueError(f"docs/keys.md has no place for the keys: {BEGIN} and {END}")
-    return f"{head}{BEGIN}\n\n{key_tables()}\n\n{END}{foot}"
-
-
-def main(arguments: list[str]) -> int:
-    """Rewrite or check the tables, and return the exit code."""
-    expected = {PAGE: with_table(PAGE.read_text("utf-8")), ALL_KEYS: all_keys()}
-    if arguments == ["--check"]:
-        return int(
-            any(
-                not path.exists() or path.read_text("utf-8") != text
-                for path, text in expected.items()
-            )
-        )
-    for path, text in expected.items():
-        path.write_text(text, "utf-8")
-    return 0
+    rows = (
+        (where.replace("_", " "), keys.replace("`", ""), about)
+        for where in Where
+        for keys, about in _rows(where)
+    )
+    return csv_text(("screen", "keys", "what they do"), rows)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(write_or_check({PAGE: with_table(PAGE, "keys", key_tables()), ALL_KEYS: all_keys()}))

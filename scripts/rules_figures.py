@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import csv
 import hashlib
-import io
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,6 +33,7 @@ from mast_tui.labels import Finding
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Outcome, Trace
+from scripts.pages import csv_text, with_table
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 SAMPLES: Final = ROOT / "sample_traces"
@@ -41,8 +41,6 @@ CORPUS: Final = ROOT.parent / "shared" / "corpus"
 READ: Final = Path(__file__).with_name("rules_read.csv")
 PAGE: Final = ROOT / "docs" / "lint.md"
 FIGURES: Final = ROOT / "docs" / "rules.csv"
-BEGIN: Final = "<!-- rules figures -->"
-END: Final = "<!-- /rules figures -->"
 SEED: Final = "rules-2"
 HALVES: Final = ("seen", "unseen")
 
@@ -628,15 +626,6 @@ def figure_rows(
     yield from _alarm_rows(labelled)
 
 
-def csv_text(rows: Iterable[FigureRow]) -> str:
-    """Return the figures as CSV."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(FigureRow._fields)
-    writer.writerows(rows)
-    return text.getvalue()
-
-
 def rule_table(labelled: LabelledSets, halves: Sequence[str]) -> str:
     """Return the page's table of the rules in Markdown.
 
@@ -685,13 +674,10 @@ def main(arguments: list[str]) -> None:
     judged = JudgedTraces()
     cases = labelled(judged, options.corpus)
     halves = HALVES if options.half == "both" else (options.half,)
-    figures = csv_text(figure_rows(judged, cases, halves))
+    figures = csv_text(FigureRow._fields, figure_rows(judged, cases, halves))
     if options.write:
-        page = PAGE.read_text("utf-8")
-        head = page.partition(BEGIN)[0]
-        foot = page.partition(END)[2]
-        table = rule_table(cases, halves)
-        PAGE.write_text(f"{head}{BEGIN}\n\n{table}\n\n{END}{foot}", "utf-8")
+        page = with_table(PAGE, "rules figures", rule_table(cases, halves))
+        PAGE.write_text(page, "utf-8")
         FIGURES.write_text(figures, "utf-8")
         return
     print(figures, end="")

@@ -1,7 +1,7 @@
 """Print how often intervals, tests and power plans of simulated experiments are right.
 
     python scripts/simulate_experiments.py [designs|methods|judge] [--runs N] [--seed S]
-        [--jobs N] [--arms A …]
+        [--jobs N]
 
 The logits of a rate are normal over tasks, so that two runs of a task correlate with 0.3 in one arm
 and with 0.2 in two arms. Each experiment draws new tasks; the true values are those of all tasks.
@@ -88,9 +88,9 @@ def draw_arms(
     arms = []
     for rate in rates:
         middle, spread = _LOGITS[rate]
-        of_arm = random.standard_normal(tasks)
+        separate = random.standard_normal(tasks)
         share = SHARED / BETWEEN
-        logits = middle + spread * (np.sqrt(share) * common + np.sqrt(1 - share) * of_arm)
+        logits = middle + spread * (np.sqrt(share) * common + np.sqrt(1 - share) * separate)
         arms.append(random.binomial(runs, 1 / (1 + np.exp(-logits))))
     return arms
 
@@ -124,7 +124,7 @@ def one_experiment(design: tuple[int, int, int], seed: int) -> dict[str, list[fl
     """
     tasks, runs, arms = design
     random = np.random.default_rng(seed)
-    held: dict[str, list[float]] = {}
+    results: dict[str, list[float]] = {}
     tests: list[float | None] = []
     changed: list[bool] = []
     for i, rate in enumerate(RATES):
@@ -133,27 +133,27 @@ def one_experiment(design: tuple[int, int, int], seed: int) -> dict[str, list[fl
         sides = [means(hits, runs) for hits in draw_arms(rates, tasks, runs, random)]
         for side, true in zip(sides, rates, strict=True):
             name = f"rate {true:g}"
-            held.setdefault(name, []).append(holds(estimate(side, "share").interval, true))
+            results.setdefault(name, []).append(holds(estimate(side, "share").interval, true))
         for side, true in zip(sides[1:], rates[1:], strict=True):
-            apart, p_value = difference(side, sides[0], "share")
+            change, p_value = difference(side, sides[0], "share")
             name = "fall" if true != rate else f"difference {rate:g}"
-            held.setdefault(f"{name} shown", []).append(not apart.reason)
-            if not apart.reason:
-                held.setdefault(name, []).append(holds(apart.interval, true - rate))
+            results.setdefault(f"{name} shown", []).append(not change.reason)
+            if not change.reason:
+                results.setdefault(name, []).append(holds(change.interval, true - rate))
             tests.append(p_value)
             changed.append(true != rate)
             if true != rate:
                 level = ALPHA / (len(RATES) * (arms - 1))
-                held["reached"] = [(p_value or 0.0) < level]
+                results["reached"] = [(p_value or 0.0) < level]
     adjusted = [p is not None and p < ALPHA for p in holm(tests)]
-    held["false"] = [any(p and not true for p, true in zip(adjusted, changed, strict=True))]
+    results["false"] = [any(p and not true for p, true in zip(adjusted, changed, strict=True))]
     share = [p and not true for p, true in zip(adjusted, changed, strict=True)]
-    held["false of found"] = [sum(share) / max(1, sum(adjusted))]
-    held["found"] = [any(p and true for p, true in zip(adjusted, changed, strict=True))]
-    return held
+    results["false of found"] = [sum(share) / max(1, sum(adjusted))]
+    results["found"] = [any(p and true for p, true in zip(adjusted, changed, strict=True))]
+    return results
 
 
-def of_design(design: tuple[int, int, int], runs: int, seed: int) -> str:
+def design_line(design: tuple[int, int, int], runs: int, seed: int) -> str:
     """Return the line of a design.
 
     Args:
@@ -184,19 +184,18 @@ COLUMNS: Final = (
 )
 
 
-def designs(runs: int, seed: int, jobs: int, arms: Sequence[int] = ARMS) -> Iterator[str]:
+def designs(runs: int, seed: int, jobs: int) -> Iterator[str]:
     """Yield the lines of all designs, with a heading.
 
     Args:
         runs: The number of experiments of each.
         seed: The seed of the first one.
         jobs: The number of processes.
-        arms: The numbers of arms.
     """
     yield ",".join(["tasks", "runs", "arms", *COLUMNS, "promised"])
-    every = [(tasks, each, each_arms) for each_arms, tasks, each in product(arms, TASKS, RUNS)]
+    settings = [(tasks, each, arms) for arms, tasks, each in product(ARMS, TASKS, RUNS)]
     with ProcessPoolExecutor(jobs) as pool:
-        yield from pool.map(partial(of_design, runs=runs, seed=seed), every)
+        yield from pool.map(partial(design_line, runs=runs, seed=seed), settings)
 
 
 def method_line(design: tuple[int, int, float, float], runs: int, seed: int) -> str:
@@ -209,22 +208,22 @@ def method_line(design: tuple[int, int, float, float], runs: int, seed: int) -> 
     """
     tasks, each, rate, changed = design
     random = np.random.default_rng(seed)
-    held: dict[str, list[float]] = {name: [] for name in METHODS}
+    holding: dict[str, list[float]] = {name: [] for name in METHODS}
     resamples = random.multinomial(tasks, np.full(tasks, 1 / tasks), RESAMPLES) / tasks
     for i in range(runs):
         random = np.random.default_rng(seed + i)
         hits = draw_arms([rate, changed], tasks, each, random)
-        sides = [means(of_arm, each) for of_arm in hits]
-        apart, _ = difference(sides[1], sides[0], "share")
-        if apart.reason:
+        sides = [means(arm_hits, each) for arm_hits in hits]
+        change, _ = difference(sides[1], sides[0], "share")
+        if change.reason:
             continue
         ends = np.quantile(resamples @ (sides[1].values - sides[0].values), (0.025, 0.975))
         size = tasks * each
         as_independent = newcombe(int(hits[1].sum()), size, int(hits[0].sum()), size)
-        intervals = (apart.interval, (ends[0], ends[1]), as_independent)
+        intervals = (change.interval, (ends[0], ends[1]), as_independent)
         for name, interval in zip(METHODS, intervals, strict=True):
-            held[name].append(holds(interval, changed - rate))
-    cells = [_percent(held[name]) for name in METHODS]
+            holding[name].append(holds(interval, changed - rate))
+    cells = [_percent(holding[name]) for name in METHODS]
     return ",".join([str(tasks), str(each), f"{rate:g}", f"{changed:g}", *cells])
 
 
@@ -238,11 +237,11 @@ def methods(runs: int, seed: int, jobs: int) -> Iterator[str]:
     """
     yield ",".join(["tasks", "runs", "rate", "changed", *METHODS])
     rates = ((0.05, 0.05), (0.2, 0.2), (0.4, 0.2))
-    every = [
+    settings = [
         (tasks, each, *pair) for tasks, each, pair in product((10, 20, 50, 200), (1, 3, 5), rates)
     ]
     with ProcessPoolExecutor(jobs) as pool:
-        yield from pool.map(partial(method_line, runs=runs, seed=seed), every)
+        yield from pool.map(partial(method_line, runs=runs, seed=seed), settings)
 
 
 def judge_line(design: tuple[int, int, float, float], runs: int, seed: int) -> str:
@@ -254,7 +253,7 @@ def judge_line(design: tuple[int, int, float, float], runs: int, seed: int) -> s
         seed: The seed of the first one.
     """
     tasks, each, part, rate = design
-    held: dict[str, list[float]] = {"powered": [], "people": []}
+    holding: dict[str, list[float]] = {"powered": [], "people": []}
     widths = []
     task = np.repeat(np.arange(tasks), each)
     for i in range(runs):
@@ -263,18 +262,20 @@ def judge_line(design: tuple[int, int, float, float], runs: int, seed: int) -> s
         changed = rate / 2 if rate > 0.1 else rate
         for hits in draw_hits(RateChange(rate, changed, BETWEEN, SHARED), tasks, each, 1, random):
             true = np.concatenate([random.permutation(each) < count for count in hits[0]])
-            says = random.random(len(true)) < np.where(true, 0.8, 0.1)
+            calls = random.random(len(true)) < np.where(true, 0.8, 0.1)
             people = np.where(random.random(len(true)) < part, true, np.nan)
-            sides["powered"].append(powered_means(people, says.astype(float), task, tasks))
+            sides["powered"].append(powered_means(people, calls.astype(float), task, tasks))
             no_judge = np.full(len(true), np.nan)
             sides["people"].append(powered_means(people, no_judge, task, tasks))
-        apart = {name: difference(arms[1], arms[0], "share").figure for name, arms in sides.items()}
-        for name, of_side in apart.items():
-            if not of_side.reason:
-                held[name].append(holds(of_side.interval, changed - rate))
-        if not any(of_side.reason for of_side in apart.values()):
-            widths.append(_width(apart["powered"]) / _width(apart["people"]))
-    cells = [_percent(held["powered"]), _percent(held["people"])]
+        change = {
+            name: difference(arms[1], arms[0], "share").figure for name, arms in sides.items()
+        }
+        for name, figure in change.items():
+            if not figure.reason:
+                holding[name].append(holds(figure.interval, changed - rate))
+        if not any(figure.reason for figure in change.values()):
+            widths.append(_width(change["powered"]) / _width(change["people"]))
+    cells = [_percent(holding["powered"]), _percent(holding["people"])]
     return ",".join(
         [
             *(str(tasks), str(each), f"{part:g}", f"{rate:g}", *cells),
@@ -283,8 +284,8 @@ def judge_line(design: tuple[int, int, float, float], runs: int, seed: int) -> s
     )
 
 
-def _width(apart: Figure) -> float:
-    return 0.0 if apart.interval is None else apart.interval[1] - apart.interval[0]
+def _width(change: Figure) -> float:
+    return 0.0 if change.interval is None else change.interval[1] - change.interval[0]
 
 
 def judges(runs: int, seed: int, jobs: int) -> Iterator[str]:
@@ -296,9 +297,9 @@ def judges(runs: int, seed: int, jobs: int) -> Iterator[str]:
         jobs: The number of processes.
     """
     yield "tasks,runs,labelled,rate,powered,people,width"
-    every = list(product((50, 100, 200), (1, 3), (0.2, 0.5), (0.2, 0.4)))
+    settings = list(product((50, 100, 200), (1, 3), (0.2, 0.5), (0.2, 0.4)))
     with ProcessPoolExecutor(jobs) as pool:
-        yield from pool.map(partial(judge_line, runs=runs, seed=seed), every)
+        yield from pool.map(partial(judge_line, runs=runs, seed=seed), settings)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -308,19 +309,13 @@ def main(arguments: Sequence[str]) -> int:
         arguments: The arguments of the command.
     """
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    kinds = {"methods": methods, "judge": judges}
-    parser.add_argument("--arms", type=int, nargs="+", default=ARMS)
-    parser.add_argument("kind", choices=["designs", *kinds], nargs="?", default="designs")
+    kinds = {"designs": designs, "methods": methods, "judge": judges}
+    parser.add_argument("kind", choices=kinds, nargs="?", default="designs")
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args(arguments)
-    lines = (
-        designs(options.runs, options.seed, options.jobs, options.arms)
-        if options.kind == "designs"
-        else kinds[options.kind](options.runs, options.seed, options.jobs)
-    )
-    for line in lines:
+    for line in kinds[options.kind](options.runs, options.seed, options.jobs):
         print(line, flush=True)
     return 0
 

@@ -1,26 +1,14 @@
 """Print how often the 95 % intervals of a simulated study hold the true value.
 
-    python scripts/simulate_study.py [judge] [--runs N] [--seed S] [--jobs N] [--rounds N]
-    python scripts/simulate_study.py designs [--runs N] [--traces N …] [--figures all]
-        [--percentiles]
+    python scripts/simulate_study.py designs [--runs N] [--seed S] [--jobs N] [--traces N …]
+        [--rounds N]
     python scripts/simulate_study.py coverage [--runs N] [--seed S] [--jobs N]
-
-``judge``: two annotators with known error rates label 500 traces for one mode, and adjudication
-finds the truth. A judge with known error rates judges these traces and 500 unlabelled ones. Each
-run draws the traces in which the mode shows and all errors, independently. The true κ and AC1 are
-those of the probabilities, the true prevalence is the probability of the mode. Run i has the seed
-S + i, for the study and for the resampling.
-
-The figures are those of ``agree``. One mode shows in about 75 of 500 traces: every interval should
-hold the true value in 93 to 97 % of 2,000 runs, else the exit code is 1. Another mode shows in
-about 10 traces.
 
 ``designs``: two annotators, four who all label every trace, or four of whom two label each, on 3 to
 300 traces and 14 modes that show in 3 to 50 % of them. A random half of the traces has three times
 as many modes as the others, so that the modes of a trace are correlated. A cell of the Markdown
 table has how often the intervals hold the true value, in brackets how many figures have one ('none'
-of fewer than 2 %), both in %, and the mean error of the figures. With ``--percentiles`` the
-intervals are percentiles of resamples, wherever resamples differ.
+of fewer than 2 %), both in %, and the mean error of the figures.
 
 ``coverage``: one mode in 3, 20 or 50 % of 20, 50, 200 or 1,000 traces. Two annotators give all
 verdicts (``complete``), two or three leave out a tenth of them (``missing``), or four rotate in
@@ -34,12 +22,10 @@ and the reasons for missing intervals.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import partial
 from itertools import combinations, product
 from typing import Final, NamedTuple
 
@@ -50,7 +36,6 @@ from mast_tui.figures.agreement.coefficients import MISSING
 from mast_tui.figures.agreement.counting import (
     ABSENT,
     PRESENT,
-    Sums,
     TableSums,
     VerdictArray,
     macro_coefficients,
@@ -59,28 +44,11 @@ from mast_tui.figures.agreement.counting import (
     table_coefficients,
     table_values,
 )
-from mast_tui.figures.agreement.sets import set_agreement
-from mast_tui.figures.bootstrap import Resampling, interval, mean_of_defined_values
+from mast_tui.figures.bootstrap import Resampling, mean_of_defined_values
 from mast_tui.figures.intervals import rate
-from mast_tui.figures.judge.input import JudgeInput, Reference
-from mast_tui.figures.judge.report import judge_report
 from mast_tui.figures.prevalence import corrected_prevalence, prediction_powered
-from mast_tui.figures.record import COEFFICIENTS, Figure, FigureScope, FigureTable
+from mast_tui.figures.record import COEFFICIENTS, Figure, FigureScope
 from mast_tui.figures.signatures.modes import Counts, Stratum, differences, mantel_haenszel
-from mast_tui.figures.two_by_two import cohen_kappa, gwet_ac1
-from mast_tui.labels import VerdictValue
-from mast_tui.taxonomy.model import Mode
-
-TRACES: Final = 500
-UNLABELLED: Final = 500
-PREVALENCES: Final = (0.15, 0.02)
-ENOUGH: Final = 50
-"""The fewest positives with which intervals must hold."""
-
-WITHIN: Final = (0.93, 0.97)
-FULL_RUNS: Final = 2000
-MODE: Final = Mode("mode", "1.1", "The mode", "")
-JUDGE: Final = "judge:simulated@1"
 
 Flags = NDArray[np.bool_]
 
@@ -92,42 +60,8 @@ class Rates(NamedTuple):
     tnr: float
 
 
-ANN: Final = Rates(0.85, 0.95)
-BOB: Final = Rates(0.80, 0.93)
 SIMULATED: Final = Rates(0.80, 0.90)
-TRUTH: Final = Rates(1.0, 1.0)
-
 Interval = tuple[float, float]
-Outcome = dict[str, Interval | None]
-
-
-@dataclass(slots=True)
-class StudyTally:
-    """The intervals of one figure."""
-
-    held: int = 0
-    missing: int = 0
-    widths: list[float] = field(default_factory=list)
-
-    @property
-    def share(self) -> float:
-        """The share of intervals that hold the true value."""
-        return self.held / len(self.widths) if self.widths else float("nan")
-
-
-def true_values(prevalence: float) -> dict[str, float]:
-    """Return the figures of an endless study."""
-    people = population(prevalence, ANN, BOB)
-    judged = population(prevalence, SIMULATED, TRUTH)
-    return {
-        "kappa, two annotators": float(cohen_kappa(people)),
-        "AC1, two annotators": float(gwet_ac1(people)),
-        "kappa, judge and gold": float(cohen_kappa(judged)),
-        "AC1, judge and gold": float(gwet_ac1(judged)),
-        "TPR": SIMULATED.tpr,
-        "TNR": SIMULATED.tnr,
-        "corrected prevalence": prevalence,
-    }
 
 
 def population(prevalence: float, a: Rates, b: Rates) -> NDArray[np.float64]:
@@ -146,53 +80,7 @@ def population(prevalence: float, a: Rates, b: Rates) -> NDArray[np.float64]:
     return prevalence * shows + (1 - prevalence) * shows_not
 
 
-def one_run(seed: int, prevalence: float, rounds: int) -> tuple[Outcome, int]:
-    """Simulate one study of two annotators and a judge.
-
-    Args:
-        seed: The seed of the random numbers and of the resampling.
-        prevalence: The probability that the mode shows in a trace.
-        rounds: The number of resamples.
-
-    Returns:
-        The interval of each figure, and the number of labelled traces in which the mode shows.
-    """
-    random = np.random.default_rng([seed, round(prevalence * 1000)])
-    shows = random.random(TRACES + UNLABELLED) < prevalence
-    labelled = [f"t{i:04}" for i in range(TRACES)]
-    ann, bob = (seen(random, shows[:TRACES], rates) for rates in (ANN, BOB))
-    judge = seen(random, shows, SIMULATED)
-    every = [*labelled, *(f"u{i:04}" for i in range(UNLABELLED))]
-    table = np.where([ann, bob], PRESENT, ABSENT)[:, :, None].astype(np.int8)
-    judge_input = JudgeInput(
-        taxonomy_ref="simulated@1",
-        modes=(MODE,),
-        judge=JUDGE,
-        verdicts={(trace, MODE.slug): value for trace, value in verdicts(every, judge)},
-        reference=Reference(
-            "gold", {(trace, MODE.slug): value for trace, value in verdicts(labelled, shows)}
-        ),
-        unlabelled=frozenset(every) - frozenset(labelled),
-    )
-    people = table_coefficients(
-        sums_of(table, range(TRACES), Resampling(rounds, seed)).everything()
-    )
-    report = judge_report(judge_input, Resampling(rounds, seed))
-    figures = report.table("judge_mode", mode=MODE.code)
-    corrected = report.table("prevalence", mode=MODE.code)["corrected"]
-    outcome = {
-        "kappa, two annotators": people["cohen_kappa"].interval,
-        "AC1, two annotators": people["gwet_ac1"].interval,
-        "kappa, judge and gold": figures["cohen_kappa"].interval,
-        "AC1, judge and gold": figures["gwet_ac1"].interval,
-        "TPR": figures["true_positive_rate"].interval,
-        "TNR": figures["true_negative_rate"].interval,
-        "corrected prevalence": corrected.interval,
-    }
-    return outcome, int(shows[:TRACES].sum())
-
-
-def seen(random: np.random.Generator, shows: Flags, rates: Rates) -> Flags:
+def draw_verdicts(random: np.random.Generator, shows: Flags, rates: Rates) -> Flags:
     """Draw the verdicts of an annotator with these rates.
 
     Args:
@@ -206,74 +94,6 @@ def seen(random: np.random.Generator, shows: Flags, rates: Rates) -> Flags:
     luck = random.random(len(shows))
     verdict_flags: Flags = np.where(shows, luck < rates.tpr, luck >= rates.tnr)
     return verdict_flags
-
-
-def verdicts(traces: Sequence[str], verdict_flags: Flags) -> Iterator[tuple[str, VerdictValue]]:
-    """Yield traces with their verdicts.
-
-    Args:
-        traces: The ids of the traces.
-        verdict_flags: Whether the verdict is present, for each of these traces and maybe more.
-    """
-    for trace, present in zip(traces, verdict_flags.tolist(), strict=False):
-        yield trace, VerdictValue.PRESENT if present else VerdictValue.ABSENT
-
-
-def simulate(seeds: range, prevalence: float, rounds: int, jobs: int) -> bool:
-    """Run one study per seed and print the table of its intervals.
-
-    Args:
-        seeds: The seeds.
-        prevalence: The probability that the mode shows in a trace.
-        rounds: The number of resamples of each study.
-        jobs: The number of processes.
-
-    Returns:
-        Whether all intervals that must hold the true value do so often enough.
-    """
-    truth = true_values(prevalence)
-    tallies = {name: StudyTally() for name in truth}
-    positives: list[int] = []
-    run = partial(one_run, prevalence=prevalence, rounds=rounds)
-    with ProcessPoolExecutor(jobs) as pool:
-        for outcome, mode_count in pool.map(run, seeds, chunksize=10):
-            positives.append(mode_count)
-            for name, interval in outcome.items():
-                count(tallies[name], interval, truth[name])
-    enough = prevalence * TRACES >= ENOUGH
-    few = sum(mode_count < ENOUGH for mode_count in positives)
-    print(
-        f"prevalence {prevalence:g}: {len(positives)} runs of {TRACES} labelled and {UNLABELLED} "
-        f"other traces, {np.mean(positives):.1f} positives on average ({min(positives)} to "
-        f"{max(positives)}; fewer than {ENOUGH} in {few} runs), {rounds} rounds"
-    )
-    print(f"{'':24}{'true':>8}{'held':>9}{'mean width':>12}{'no interval':>13}")
-    fine = True
-    for name, tally in tallies.items():
-        outside = enough and not WITHIN[0] <= tally.share <= WITHIN[1]
-        fine = fine and not outside
-        width = np.mean(tally.widths) if tally.widths else float("nan")
-        print(
-            f"{name:24}{truth[name]:8.4f}{100 * tally.share:8.2f}%{width:12.4f}{tally.missing:13}"
-            + ("  outside 93 to 97 %" if outside else "")
-        )
-    print(flush=True)
-    return fine
-
-
-def count(tally: StudyTally, interval: Interval | None, truth: float) -> None:
-    """Add the interval of one run to a tally.
-
-    Args:
-        tally: The tally of the figure.
-        interval: The interval of the run, None where there is none.
-        truth: The true value of the figure.
-    """
-    if interval is None:
-        tally.missing += 1
-        return
-    tally.held += interval[0] <= truth <= interval[1]
-    tally.widths.append(interval[1] - interval[0])
 
 
 class StudyDesign(NamedTuple):
@@ -310,23 +130,11 @@ LIFT: Final = 0.5
 
 DESIGN_TRACES: Final = (3, 5, 10, 20, 50, 79, 100, 300)
 DESIGN_RUNS: Final = 500
-DESIGN_ROUNDS: Final = 500
 ENDLESS: Final = 1e9
-SETS: Final = "sets"
-MAIN_FIGURES: Final = {"cohen_kappa": "κ", "krippendorff_alpha": "α", "gwet_ac1": "AC1"}
-OTHER_FIGURES: Final = {
-    "fleiss_kappa": "Fleiss κ",
-    "raw_agreement": "raw",
-    "positive_agreement": "Ppos",
-    "negative_agreement": "Pneg",
-    SETS: "α of sets (Jaccard)",
-}
-
-Cells = dict[tuple[str, str], list[tuple[float, Interval | None]]]
-"""The value and the interval of every run, by figure and column of the table."""
+FIGURES: Final = {"cohen_kappa": "κ", "krippendorff_alpha": "α", "gwet_ac1": "AC1"}
 
 
-def drawn(design: StudyDesign, traces: int, random: np.random.Generator) -> VerdictArray:
+def draw_study(design: StudyDesign, traces: int, random: np.random.Generator) -> VerdictArray:
     """Draw the verdicts of one study.
 
     Args:
@@ -341,9 +149,9 @@ def drawn(design: StudyDesign, traces: int, random: np.random.Generator) -> Verd
     shows = random.random((traces, len(SHOWS))) < np.array(SHOWS) * lift[:, None]
     table = np.empty((design.people, traces, len(SHOWS)), dtype=np.int8)
     for annotator, rates in enumerate(PEOPLE[: design.people]):
-        table[annotator] = np.where(seen(random, shows.ravel(), rates), PRESENT, ABSENT).reshape(
-            shows.shape
-        )
+        table[annotator] = np.where(
+            draw_verdicts(random, shows.ravel(), rates), PRESENT, ABSENT
+        ).reshape(shows.shape)
     if design.rotating:
         table[~_labelled_by_pairs(design.people, traces, random)] = MISSING
     return table
@@ -422,18 +230,8 @@ def design_truth(design: StudyDesign) -> dict[tuple[str, int | str], float]:
     return truth
 
 
-@cache
-def true_sets(design: StudyDesign) -> float:
-    """Return α of the sets of modes in a practically endless study."""
-    many = drawn(design, 12_000, np.random.default_rng(1))
-    return (
-        FigureTable(set_agreement(many, Resampling(0, 0))).value("krippendorff_alpha_jaccard")
-        or 0.0
-    )
-
-
 def design_run(
-    seed: int, design: StudyDesign, traces: int, rounds: int, percentiles: bool
+    seed: int, design: StudyDesign, traces: int, rounds: int
 ) -> dict[tuple[str, int | str], Figure]:
     """Compute the figures of one study with their intervals.
 
@@ -442,17 +240,12 @@ def design_run(
         design: The annotators and the traces that each of them labels.
         traces: The number of traces.
         rounds: The number of resamples.
-        percentiles: Whether to use the percentiles of the resamples as intervals.
 
     Returns:
         The defined figures, by name and mode, ``POOLED`` or ``MACRO``.
     """
     random = np.random.default_rng([seed, traces, design.people, design.rotating])
-    table = drawn(design, traces, random)
-    if percentiles:
-        return by_percentiles(
-            sums_of(table, range(traces), Resampling(rounds, seed), resampled_from=0)
-        )
+    table = draw_study(design, traces, random)
     sums = sums_of(table, range(traces), Resampling(rounds, seed))
     modes = [table_coefficients(sums.of_modes([mode])) for mode in range(len(SHOWS))]
     pooled = table_coefficients(sums.everything())
@@ -461,49 +254,26 @@ def design_run(
     for name in COEFFICIENTS:
         coefficients |= {(name, mode): figures[name] for mode, figures in enumerate(modes)}
         coefficients |= {(name, POOLED): pooled[name], (name, MACRO): macro[name]}
-    sets = FigureTable(set_agreement(table, Resampling(rounds, seed)))["krippendorff_alpha_jaccard"]
-    if sets.value is not None:
-        coefficients[SETS, POOLED] = Figure(value=sets.value, interval=sets.interval)
     return {key: figure for key, figure in coefficients.items() if figure.value is not None}
 
 
-def by_percentiles(sums: Sums) -> dict[tuple[str, int | str], Figure]:
-    """Return the defined figures with percentiles of resamples as intervals."""
-    tables: dict[int | str, TableSums] = {mode: sums.of_modes([mode]) for mode in range(len(SHOWS))}
-    values = {mode: table_values(table) for mode, table in tables.items()}
-    means = {
-        name: mean_of_defined_values(np.array([of_mode[name] for of_mode in values.values()]), 0)
-        for name in COEFFICIENTS
-    }
-    every = {**values, POOLED: table_values(sums.everything()), MACRO: means}
-    return {
-        (name, mode): Figure(
-            value=float(figures[name][0]), interval=interval(figures[name][0], figures[name][1:])
-        )
-        for mode, figures in every.items()
-        for name in COEFFICIENTS
-        if not np.isnan(figures[name][0])
-    }
-
-
 def _design_rows(
-    design: StudyDesign, traces: int, runs: range, rounds: int, jobs: int, percentiles: bool
+    design: StudyDesign, traces: int, runs: range, rounds: int, jobs: int
 ) -> list[tuple[str, list[str]]]:
     """Return the cells of each figure: the bands of modes, pooled, and the mean over modes."""
     truth = design_truth(design)
-    truth[SETS, POOLED] = true_sets(design)
-    held: dict[tuple[str, str], list[bool]] = {}
-    off: dict[tuple[str, str], list[float]] = {}
+    holding: dict[tuple[str, str], list[bool]] = {}
+    errors: dict[tuple[str, str], list[float]] = {}
     band = {mode: name for name, modes in BANDS.items() for mode in modes}
-    run = partial(design_run, design=design, traces=traces, rounds=rounds, percentiles=percentiles)
+    run = partial(design_run, design=design, traces=traces, rounds=rounds)
     with ProcessPoolExecutor(jobs) as pool:
         for coefficients in pool.map(run, runs, chunksize=10):
             for (name, mode), coefficient in coefficients.items():
                 cell = name, mode if isinstance(mode, str) else band[mode]
                 true = truth[name, mode]
-                off.setdefault(cell, []).append((coefficient.value or 0.0) - true)
+                errors.setdefault(cell, []).append((coefficient.value or 0.0) - true)
                 if coefficient.interval is not None:
-                    held.setdefault(cell, []).append(
+                    holding.setdefault(cell, []).append(
                         coefficient.interval[0] <= true <= coefficient.interval[1]
                     )
     columns = (*BANDS, POOLED, MACRO)
@@ -512,47 +282,46 @@ def _design_rows(
         (
             name,
             [
-                cell_text(held.get((name, c), []), off.get((name, c), []), len(runs) * sizes[c])
+                cell_text(
+                    holding.get((name, c), []), errors.get((name, c), []), len(runs) * sizes[c]
+                )
                 for c in columns
             ],
         )
-        for name in (*COEFFICIENTS, SETS)
+        for name in FIGURES
     ]
 
 
-def cell_text(held: Sequence[bool], off: Sequence[float], studies: int) -> str:
+def cell_text(holding: Sequence[bool], errors: Sequence[float], studies: int) -> str:
     """Format a cell of the table of designs.
 
     Args:
-        held: Whether the interval holds the true value, for each interval.
-        off: The errors of the defined figures.
+        holding: Whether the interval holds the true value, for each interval.
+        errors: The errors of the defined figures.
         studies: The number of figures that the studies could have.
 
     Returns:
         How often the interval holds, how many figures have one (both in %), and the bias.
     """
-    if not off:
+    if not errors:
         return "–"
-    bias = f"{np.mean(off):+.2f}".replace("-", "−")
+    bias = f"{np.mean(errors):+.2f}".replace("-", "−")
     bias = bias[1:] if bias[1:] == "0.00" else bias
-    percent_defined = 100 * len(held) / studies
-    if len(held) < 0.02 * studies or not held:
+    percent_defined = 100 * len(holding) / studies
+    if len(holding) < 0.02 * studies or not holding:
         return f"none; {bias}"
-    return f"{100 * np.mean(held):.0f} ({percent_defined:.0f}); {bias}"
+    return f"{100 * np.mean(holding):.0f} ({percent_defined:.0f}); {bias}"
 
 
-def _print_designs(
-    runs: range, traces: Sequence[int], rounds: int, jobs: int, every: bool, percentiles: bool
-) -> None:
+def _print_designs(runs: range, traces: Sequence[int], rounds: int, jobs: int) -> None:
     """Print the table of all designs."""
-    names = {**MAIN_FIGURES, **OTHER_FIGURES} if every else MAIN_FIGURES
     print("| annotators | traces | figure |", *(f"{c} |" for c in (*BANDS, POOLED, MACRO)))
     print("|---|---:|---|" + "---|" * (len(BANDS) + 2), flush=True)
     for design in DESIGNS:
         for n in traces:
-            for name, cells in _design_rows(design, n, runs, rounds, jobs, percentiles):
-                if name in names and any(cell != "–" for cell in cells):
-                    title = names[name]
+            for name, cells in _design_rows(design, n, runs, rounds, jobs):
+                if any(cell != "–" for cell in cells):
+                    title = FIGURES[name]
                     if name == "cohen_kappa" and design.people > 2:
                         title = "mean κ"
                     print(f"| {design.name} | {n} | {title} | {' | '.join(cells)} |", flush=True)
@@ -597,7 +366,7 @@ def many_studies(plan: str, shows: float, traces: int, random: np.random.Generat
     mode_shows = random.random((traces, AT_ONCE)) < shows
     table = np.empty((people, traces, AT_ONCE), dtype=np.int8)
     for annotator, rates in enumerate(PEOPLE[:people]):
-        verdicts = seen(random, mode_shows.ravel(), rates).reshape(mode_shows.shape)
+        verdicts = draw_verdicts(random, mode_shows.ravel(), rates).reshape(mode_shows.shape)
         table[annotator] = np.where(verdicts, PRESENT, ABSENT)
     if kind == "missing":
         table[random.random(table.shape) < MISSES] = MISSING
@@ -744,43 +513,24 @@ def print_cell(plan: str, traces: int, shows: float, blocks: Sequence[Outcomes])
         )
 
 
-def main() -> int:
-    """Print the tables of the options simulation, and return the exit code."""
+def main() -> None:
+    """Print the table of the chosen simulation."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument(
-        "kind", nargs="?", choices=("judge", "designs", "coverage"), default="judge"
-    )
-    parser.add_argument("--runs", type=int, help="number of studies (2000; of designs 500)")
+    parser.add_argument("kind", choices=("designs", "coverage"))
+    parser.add_argument("--runs", type=int, help="number of studies (4000; of designs 500)")
     parser.add_argument("--seed", type=int, default=0, help="the first run's seed (0)")
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time (1)")
-    parser.add_argument("--rounds", type=int, help="resamples of each study (2000; of designs 500)")
-    parser.add_argument(
-        "--prevalence", type=float, nargs="+", default=PREVALENCES, help="probabilities of the mode"
-    )
+    parser.add_argument("--rounds", type=int, default=500, help="of designs: resamples (500)")
     parser.add_argument(
         "--traces", type=int, nargs="+", default=DESIGN_TRACES, help="of designs: numbers of traces"
-    )
-    parser.add_argument(
-        "--figures", choices=("main", "all"), default="main", help="of designs: the printed figures"
-    )
-    parser.add_argument(
-        "--percentiles", action="store_true", help="of designs: intervals by percentiles"
     )
     options = parser.parse_args()
     if options.kind == "coverage":
         _print_coverage(options.runs or COVERAGE_RUNS, options.seed, options.jobs)
-        return 0
-    full = DESIGN_RUNS if options.kind == "designs" else FULL_RUNS
-    seeds = range(options.seed, options.seed + (options.runs or full))
-    if options.kind == "designs":
-        rounds = options.rounds or DESIGN_ROUNDS
-        every = options.figures == "all"
-        _print_designs(seeds, options.traces, rounds, options.jobs, every, options.percentiles)
-        return 0
-    rounds = options.rounds or FULL_RUNS
-    held = [simulate(seeds, share, rounds, options.jobs) for share in options.prevalence]
-    return 0 if all(held) else 1
+    else:
+        seeds = range(options.seed, options.seed + (options.runs or DESIGN_RUNS))
+        _print_designs(seeds, options.traces, options.rounds, options.jobs)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

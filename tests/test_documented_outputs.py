@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import runpy
 import shlex
 import shutil
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ import pytest
 
 from mast_tui.cli.command_line import split_command
 from mast_tui.cli.dispatch import run
+from scripts.practice_server import Handler
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 
@@ -38,8 +38,7 @@ def commands_of(page: str) -> list[str]:
 @contextmanager
 def practice_server() -> Iterator[str]:
     """Run the practice server and yield its address."""
-    handler = runpy.run_path(str(ROOT / "scripts" / "practice_server.py"))["Handler"]
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = Thread(target=server.serve_forever)
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}"

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from mast_tui.judges.rules import DEFAULT, RULES
+from scripts.pages import csv_text
 from scripts.rules_figures import (
     CORPUS,
     FIGURES,
     PAGE,
+    FigureRow,
     JudgedTraces,
-    csv_text,
     figure_rows,
     labelled,
     on_corpus,
@@ -49,7 +50,8 @@ def test_page_and_file_have_the_script_s_figures(judged: JudgedTraces) -> None:
     cases = labelled(judged, CORPUS)
     table = page.split("<!-- rules figures -->")[1].split("<!-- /rules figures -->")[0]
     assert table.strip() == rule_table(cases, halves)
-    assert FIGURES.read_text("utf-8") == csv_text(figure_rows(judged, cases, halves))
+    rows = figure_rows(judged, cases, halves)
+    assert FIGURES.read_text("utf-8") == csv_text(FigureRow._fields, rows)
 
 
 def study(folder: Path, yes: list[list[bool]]) -> Path:

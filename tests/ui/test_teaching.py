@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import runpy
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import ThreadingHTTPServer
@@ -19,21 +18,19 @@ from mast_tui.judges.llm.teaching import default_judge, mistakes, versions
 from mast_tui.ui.judge_runs.comparison import ComparisonScreen
 from mast_tui.ui.judge_runs.teaching import TeachingScreen
 from mast_tui.workspace.registers.hold_out import TracePart, set_split, trace_part
+from scripts.practice_server import Errors, Handler
 from tests.cli.conftest import configure
 from tests.ui.office import Office, last_message
 from tests.ui.stage import MAST, Stage, missing, stage
 from tests.ui.test_runs import counts
 
-ROOT = Path(__file__).parents[2]
-PRACTICE: Any = runpy.run_path(str(ROOT / "scripts" / "practice_server.py"))
 NAMES = [f"run{number}" for number in range(16)]
 
 
 @contextmanager
 def practice_model(**errors: Any) -> Iterator[None]:
     """Configure a practice server that makes errors."""
-    made = {"errors": PRACTICE["Errors"](**errors)}
-    handler = type("Erring", (PRACTICE["Handler"],), made)
+    handler = type("Erring", (Handler,), {"errors": Errors(**errors)})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = Thread(target=server.serve_forever)
         thread.start()
