@@ -48,7 +48,7 @@ _NESTING_FIELDS: Final = names("""
 """)
 _RESPONSE_FIELDS: Final = ("response", "completion", "response_body", "output")
 _BODY_FIELDS: Final = names(
-    "body body_raw postData content text chunks inputBodyJson outputBodyJson"
+    "body body_raw postData content text chunks sse_lines inputBodyJson outputBodyJson"
 )
 """The fields of a logged HTTP request or response that may hold its body."""
 

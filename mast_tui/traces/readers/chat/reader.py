@@ -48,7 +48,12 @@ from mast_tui.traces.readers.chat.turns import (
     turn_of,
     unfinished_messages,
 )
-from mast_tui.traces.readers.chat.values import message_text, start_of, usage_of
+from mast_tui.traces.readers.chat.values import (
+    lasting_text,
+    message_text,
+    start_of,
+    usage_of,
+)
 from mast_tui.traces.readers.document_traces import (
     Record,
     RunOrigin,
@@ -71,6 +76,9 @@ from mast_tui.traces.readers.json_fields import (
 from mast_tui.traces.readers.run_facts import AnswerKeyDraft, facts_of_record, task_of
 from mast_tui.traces.readers.span_tree.rows import RowKind, SpanRow
 from mast_tui.traces.readers.span_tree.steps import trace_of_rows
+
+_LEAST_TURNS: Final = 2
+"""The least number of equal messages that join two requests with different system prompts."""
 
 _FORMAT_BY_BENCHMARK: Final = {"tau-bench": "tau-bench", "Who&When": "who-and-when"}
 
@@ -344,13 +352,18 @@ def _logged_runs(entries: Iterable[LogEntry]) -> list[LoggedRun]:
         fields = fields_of(record.value)
         agent_key = _agent_key(fields)
         response_id, previous_id = _response_ids(fields)
-        histories = [] if conversation is None else _history_hashes(conversation)
+        messages = () if conversation is None else conversation.messages
+        histories = _history_hashes(messages)
+        # Some agents change the system prompt in each request, for example its date.
+        turns = [(key, each) for key, each in messages if fields_of(each).get("role") != "system"]
+        histories_without_prompt = _history_hashes(turns)[_LEAST_TURNS - 1 :]
 
         # The marks of earlier records of the same run, the most certain first.
         marks: list[tuple[str, str | bytes | None]] = [
             ("agent", agent_key),
             ("response", previous_id),
             *(("history", history) for history in reversed(histories[:-1])),
+            *(("turns", history) for history in reversed(histories_without_prompt[:-1])),
         ]
         run = next(filter(None, map(run_by_mark.get, marks)), None)
         if run is None:
@@ -364,6 +377,8 @@ def _logged_runs(entries: Iterable[LogEntry]) -> list[LoggedRun]:
             run_by_mark["response", response_id] = run
         if histories:
             run_by_mark["history", histories[-1]] = run
+        if histories_without_prompt:
+            run_by_mark["turns", histories_without_prompt[-1]] = run
     return runs
 
 
@@ -389,11 +404,11 @@ def _response_ids(record: Fields) -> tuple[str | None, str | None]:
     return response_id, next(filter(None, previous_ids), None)
 
 
-def _history_hashes(conversation: Conversation) -> list[bytes]:
+def _history_hashes(messages: Iterable[tuple[str, object]]) -> list[bytes]:
     """Return a hash of each beginning of a conversation: the first message, the first two, …"""
     hasher = blake2b(digest_size=16)
     hashes: list[bytes] = []
-    for _key, message in conversation.messages:
+    for _key, message in messages:
         fields = fields_of(message)
         hasher.update(canonical_bytes([fields.get("role"), _lasting_content(fields)]))
         for call in items_of(fields.get("tool_calls")):
@@ -409,11 +424,11 @@ def _lasting_content(message: Fields) -> object:
     """Return a message's content without the thoughts, which later requests do not repeat."""
     content = first_in(message, "content", "contents")
     if not isinstance(content, list):
-        return message_text(content)
+        return lasting_text(message_text(content))
     # The caller hashes the tool calls itself.
     pieces = turn_of({**message, "tool_calls": None}).pieces
     return [
-        [piece.kind.value, piece.name, piece.text]
+        [piece.kind.value, piece.name, lasting_text(piece.text)]
         for piece in pieces
         if piece.kind is not SpanKind.REASONING
     ]

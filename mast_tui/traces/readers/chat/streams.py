@@ -73,7 +73,9 @@ _FIELDS_WITHOUT_CONTENT: Final = frozenset({"error", "usage"})
 
 
 def response_in_stream(value: object) -> Fields | None:
-    """Return the response that was logged as a stream: a text or a list of events."""
+    """Return the response that was logged as a stream: a text, its lines, or a list of events."""
+    if isinstance(value, list) and all(isinstance(line, str) for line in value):
+        value = "\n".join(value)
     if isinstance(value, str) and value[:_HEAD_CHARS].lstrip().startswith(_STREAM_BEGINNINGS):
         value = [json_in(line.decode()) for line in split_records(value.encode("utf-8", "replace"))]
     # The events of one list are one response; old events of Gemini have no id.

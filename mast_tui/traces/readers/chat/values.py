@@ -19,6 +19,7 @@ from mast_tui.traces.readers.json_fields import (
     time_in,
 )
 
+_BILLING_MARK: Final = "x-anthropic-billing-header:"
 _TIME_FIELDS: Final = names("timestamp created_at createdAt time created startedDateTime")
 _USAGE_FIELDS: Final = names("usage usage_metadata usageMetadata models_usage token_usage tokens")
 _MODEL_FIELDS: Final = (
@@ -48,6 +49,11 @@ _THOUGHT_COUNT_FIELDS: Final = (
     "thoughtsTokenCount",
     "total_thought_tokens",
 )
+
+
+def lasting_text(text: str) -> str:
+    """Return a text without the first line of Claude Code's prompt, which each request changes."""
+    return text.partition("\n")[2] if text.startswith(_BILLING_MARK) else text
 
 
 def start_of(message: Fields) -> float | None:

@@ -23,6 +23,8 @@ from mast_tui.traces.readers.json_fields import (
     Fields,
     fields_at,
     fields_of,
+    first_in,
+    json_in,
     name_set,
     object_in,
     text_in,
@@ -162,8 +164,10 @@ def note_pieces(record: Fields) -> list[Piece]:
     name = subtype or type_of(record)
     if name in _SYSTEM_BOOKKEEPING_TYPES:
         return []
-    failed = name == "api_error" or record.get("level") == "error"
+    failed = name == "api_error" or "error" in (record.get("level"), record.get("outcome"))
     text = text_in(record, "content", "summary", "description")
+    if name == "hook_response":
+        text = _hook_text(record) or None
     if text is None:
         text = text_in(fields_of(record.get("error")), "formatted", "message")
     if text is None:
@@ -171,6 +175,13 @@ def note_pieces(record: Fields) -> list[Piece]:
         text = dump_text(content) if content else subtype or ""
     status = SpanStatus.ERROR if failed else SpanStatus.UNKNOWN
     return [_new_piece(SpanKind.LOG, Role.SYSTEM, text, name=name, status=status)]
+
+
+def _hook_text(record: Fields) -> str:
+    """Return the text that a hook adds to the model's context, else its printed text."""
+    output = fields_of(json_in(first_in(record, "stdout", "output")))
+    context = as_text(fields_of(output.get("hookSpecificOutput")).get("additionalContext"))
+    return context or texts_in(record, "stdout", "stderr") or texts_in(record, "output")
 
 
 def _attachment_pieces(record: Fields) -> list[Piece]:

@@ -237,7 +237,9 @@ def _managed_turn(event: Fields) -> Turn | None:
         return None
     if action in ("message", "define_outcome"):
         speaker = {"user": USER, "system": SYSTEM}.get(domain, THE_MODEL)
-        text = content_text(first_in(event, "content", "description"))
+        rubric = fields_of(event.get("rubric")).get("content")
+        texts = (first_in(event, "content", "description"), rubric)
+        text = "\n\n".join(filter(None, map(content_text, texts)))
         return record_turn(event, speaker.piece(text))
     if action == "thinking":
         thought = content_text(first_in(event, "content", "thinking"))

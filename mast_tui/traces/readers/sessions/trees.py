@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, content_text
-from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens
+from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus, Tokens
 from mast_tui.traces.readers.base import is_gemini_shaped
 from mast_tui.traces.readers.chat.pieces import ASSISTANT, Turn, call_piece, log_piece, result_piece
 from mast_tui.traces.readers.chat.values import usage_tokens
@@ -16,6 +16,7 @@ from mast_tui.traces.readers.sessions.engine import (
     SYSTEM,
     SessionContext,
     SessionFormat,
+    SessionRecord,
     Translator,
     along_last_branch,
     as_system,
@@ -31,6 +32,9 @@ from mast_tui.traces.result_status import status_of_code, status_of_word
 _PI_SETTING_TYPES: Final = name_set("""
     session model_change thinking_level_change label custom session_info leaf mode_change
 """)
+_SUB_AGENT_FIELD: Final = "subAgent"
+"""The name of a sub-agent, in a record made of one of its messages."""
+
 _PI_ROLES: Final = name_set("toolResult bashExecution branchSummary compactionSummary")
 _PI_STREAM_TYPES: Final = name_set("""
     agent_start agent_end turn_start turn_end message_start message_update queue_update response
@@ -66,13 +70,49 @@ def pi_turn(record: Fields) -> Turn | None:
     if kind in _PI_SETTING_TYPES:
         return None
     if kind == "message":
-        return _pi_message(record, fields_of(record.get("message")))
+        turn = _pi_message(record, fields_of(record.get("message")))
+        sub_agent = as_text(record.get(_SUB_AGENT_FIELD))
+        return turn if turn is None or sub_agent is None else _turn_of_sub_agent(turn, sub_agent)
     if kind == "custom_message":
         piece = SYSTEM.piece(content_text(record.get("content")))
         return record_turn(record, replace(piece, name=as_text(record.get("customType"))))
     if kind in ("compaction", "branch_summary", "compact"):
         return log_turn(record, "summary", "note")
     return unknown_record_turn(record)
+
+
+def _turn_of_sub_agent(turn: Turn, name: str) -> Turn:
+    """Return a turn with a sub-agent as its agent, and the main agent as its user."""
+    agent_by_role = {Role.AGENT: name, Role.USER: ASSISTANT}
+    pieces = (
+        replace(piece, agent=agent_by_role.get(piece.role, piece.agent)) for piece in turn.pieces
+    )
+    return replace(turn, pieces=tuple(pieces))
+
+
+def _with_sub_agents(
+    records: Sequence[SessionRecord], problems: list[Problem]
+) -> list[SessionRecord]:
+    """Return the records of the last branch, with the messages of sub-agents before their result.
+
+    The extension for sub-agents stores these messages in the details of a result.
+    """
+    shown_records: list[SessionRecord] = []
+    for record in along_last_branch("id", "parentId")(records, problems):
+        message = fields_of(record.value.get("message"))
+        runs = items_of(fields_of(message.get("details")).get("results"))
+        for run_number, run in enumerate(map(fields_of, runs)):
+            key = f"{record.value.get('id') or record.location}/details/results/{run_number}"
+            for number, own_message in enumerate(items_of(run.get("messages"))):
+                value = {
+                    "type": "message",
+                    "id": f"{key}/messages/{number}",
+                    "message": own_message,
+                    _SUB_AGENT_FIELD: as_text(run.get("agent")) or "sub-agent",
+                }
+                shown_records.append(SessionRecord(value, record.location))
+        shown_records.append(record)
+    return shown_records
 
 
 def _pi_message(record: Fields, message: Fields) -> Turn | None:
@@ -133,7 +173,7 @@ PI: Final = SessionFormat(
     typical_bytes=(b'"session"', b'"message"', b'"message_end"'),
     recognises=_any_pi_record,
     make_translator=_pi_translator,
-    select_records=along_last_branch("id", "parentId"),
+    select_records=_with_sub_agents,
     list_paths=("entries",),
     fact_paths={"id": "session:id", "model": "model_change:modelId message.model"},
 )

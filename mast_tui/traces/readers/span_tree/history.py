@@ -14,6 +14,7 @@ from mast_tui.traces.model import Role, SpanKind
 from mast_tui.traces.readers.chat.messages import MessageToolCall, OpenCalls
 from mast_tui.traces.readers.chat.pieces import Piece
 from mast_tui.traces.readers.chat.turns import turn_of
+from mast_tui.traces.readers.chat.values import lasting_text
 from mast_tui.traces.readers.json_fields import add_new, fields_of, json_in, object_in
 from mast_tui.traces.readers.span_tree.rows import Message
 
@@ -57,7 +58,7 @@ class MessagePart(NamedTuple):
 
 def normalized_text(text: str) -> str:
     """Return a text with single spaces, for the comparison of copies."""
-    return " ".join(text.split())
+    return " ".join(lasting_text(text).split())
 
 
 def canonical_arguments(arguments: object) -> bytes:
