@@ -23,6 +23,7 @@ from mast_tui.study import (
     random_sample,
     retest_traces,
     retests_due,
+    with_release,
     withheld_traces,
 )
 from mast_tui.study.model import InvalidStudy
@@ -243,12 +244,8 @@ def changed(draw: st.DrawFn) -> tuple[Study, Study, frozenset[str], str]:
     own = assigned(before, name)
     finished = frozenset(own[: draw(st.integers(0, len(own)))])
     left = tuple(one for one in own if one not in finished)
-    after = replace(
-        before,
-        memberships=(Membership(name, 0, len(before.batches)),),
-        releases=(Release(name, left),) if left else (),
-    )
-    return before, after, finished, name
+    ended = (Membership(name, 0, len(before.batches)),)
+    return before, replace(with_release(before, name, left), memberships=ended), finished, name
 
 
 @given(changed())
@@ -272,6 +269,9 @@ def test_finished_traces_stay_when_an_annotator_leaves(
         somebody = bool(everybody - had_it) or not given_on
         assert len(have_it) == len(had_it) - (not somebody)
         assert all(trace_id in assigned(after, one) for one in have_it)
+    new = Membership("new", len(after.batches))  # gets no trace that was given back before
+    joined = replace(after, annotators=(*after.annotators, "new"), memberships=(new,))
+    assert all(annotators_of(joined, one) == annotators_of(after, one) for one in before.traces)
 
 
 @given(studies().filter(lambda study: "dora" not in study.annotators))
