@@ -62,7 +62,7 @@ from mast_tui.figures.spans.input import SpanInput
 from mast_tui.figures.spans.report import SpanAgreement, span_figures
 from mast_tui.figures.time_study import LONGEST_PAUSE, minutes_worked, time_study
 from mast_tui.gc_tuning import uncollected
-from mast_tui.gold import GoldKind, no_orders
+from mast_tui.gold import GoldKind
 from mast_tui.labels import (
     AnnotatorKind,
     Pass,
@@ -186,8 +186,7 @@ def judge_input(
     """
     if comparison.judge is None:
         return None
-    # The order of spans matters only for positions.
-    order_of = SpanOrders(workspace) if comparison.places else no_orders
+    order_of = SpanOrders(workspace)
     against: GoldReference | str = comparison.against
     if comparison.against == "gold":
         gold = {

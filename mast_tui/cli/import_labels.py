@@ -427,9 +427,9 @@ def _remedies_text(problems: Iterable[RowProblem], *, has_good_rows: bool) -> st
     if Remedy.FIX_ROW in remedies:
         sentences.append("Fix the rows")
     if has_good_rows:
-        sentences.append("use --skip-errors to import the other rows")
+        sentences.append("Use --skip-errors to import the other rows")
     if Remedy.ALLOW_NEW in remedies:
-        sentences.append("use --allow-new to accept new names")
+        sentences.append("Use --allow-new to accept new names")
     return ". ".join(sentences)
 
 

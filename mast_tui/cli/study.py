@@ -37,6 +37,7 @@ from mast_tui.session import (
     QueueKind,
     StudyProgress,
     Viewer,
+    annotator_counts_text,
     outside_work_text,
     progress,
     queue,
@@ -870,16 +871,11 @@ def _retests_json(person: StudyProgress) -> dict[str, int]:
 def print_plan(study: Study) -> None:
     """Print the settings of a study."""
     batches_text = f" in {len(study.batches)} batches" if len(study.batches) > 1 else ""
-    overlap_count = len(overlap_traces(study))
-    annotators_text = (
-        "every annotator" if study.per_trace == len(study.annotators) else f"{study.per_trace}"
-    )
     lines = [
         f"study under {study.taxonomy}: {counted(len(study.traces), 'trace')}{batches_text}, "
         f"annotators {', '.join(_annotator_text(study, name) for name in study.annotators)}",
         *sample_texts(study),
-        f"{counted(overlap_count, 'trace')} labelled by {annotators_text}, "
-        f"{len(study.traces) - overlap_count} by one; seed {study.seed}",
+        f"{annotator_counts_text(study)}; seed {study.seed}",
         "blind: suggestions and outcomes hidden until the finish"
         if study.blind
         else f"suggestions shown, but hidden on {study.withheld:.0%} of each annotator's traces",

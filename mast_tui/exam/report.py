@@ -509,7 +509,7 @@ def _report_notes(result: ExamResult) -> Iterator[Note]:
         (
             other_taxonomy and scores_categories,
             Note(
-                f"{', '.join(other_taxonomy)} use another taxonomy than the set; their categories "
+                f"{', '.join(other_taxonomy)}: the taxonomy is not that of the set, so categories "
                 "do not count.",
                 "other_taxonomy",
             ),

@@ -278,8 +278,8 @@ def _checked_key(name: str, trace: Trace | None) -> str:
     if trace is None:
         if number_match is not None:
             raise ValueError(
-                f"span {name!r} is a number, and the trace's file is not available; give the "
-                f"span's key ({_LIST_KEYS}), or open the trace once and import again"
+                "the span is a number, and the trace's file is not available; give the span's "
+                f"key ({_LIST_KEYS}), or open the trace once and import again"
             )
         return name
     if trace.index_of(name) is not None:

@@ -431,20 +431,28 @@ def _arm_notes(experiment: Experiment, figures: FigureIndex, arm: str) -> tuple[
     unknown_count = run_counts.count("runs") - with_outcome_count
     left_out_count = run_counts.count("no_task")
     shared_count = run_counts.count("shared_tasks")
-    unpaired_count = run_counts.count("tasks") - shared_count
-    has_unpaired = arm != experiment.baseline and unpaired_count and shared_count
+    # A difference leaves out the tasks of either arm that the other has not run.
+    baseline = experiment.baseline
+    baseline_count = figures.table("experiment", group=baseline).count("tasks")
+    unpaired = "; ".join(
+        f"{counted(task_count - shared_count, 'task')} of {name} that {other} has not run"
+        for name, other, task_count in (
+            (arm, baseline, run_counts.count("tasks")),
+            (baseline, arm, baseline_count),
+        )
+        if task_count > shared_count
+    )
     no_outcome = (
         f"Excluded from success of {arm}: {counted(unknown_count, 'run')} without an outcome."
     )
     no_task = f"Excluded from {arm}: {counted(left_out_count, 'run')} without a task."
-    unpaired = (
-        f"Excluded from differences: {counted(unpaired_count, 'task')} of {arm} that "
-        f"{experiment.baseline} has not run."
-    )
     return applicable(
         (unknown_count, Note(no_outcome, "no_outcome", warning=True)),
         (left_out_count, Note(no_task, "no_task", warning=True)),
-        (has_unpaired, Note(unpaired, "unpaired")),
+        (
+            arm != baseline and shared_count and unpaired,
+            Note(f"Excluded from differences: {unpaired}.", "unpaired"),
+        ),
     )
 
 

@@ -15,6 +15,7 @@ from mast_tui.session.queues import QueueItem, QueueKind, queue
 from mast_tui.session.read_model import Suggestion
 from mast_tui.session.session import Session, register_opened_trace
 from mast_tui.session.study_setup import (
+    annotator_counts_text,
     check_changes,
     count_reassigned_traces,
     outside_work_text,
@@ -68,6 +69,7 @@ __all__ = [
     "Suggestion",
     "Viewer",
     "VisibleWork",
+    "annotator_counts_text",
     "anybody_finished",
     "blind_user",
     "check_changes",

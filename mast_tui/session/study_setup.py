@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
@@ -18,13 +18,13 @@ from mast_tui.study import (
     Assignment,
     Draw,
     Membership,
-    Release,
     Study,
     annotators_of,
     assigned,
     changes_to_figures,
     stratified_sample,
     weighted_sample,
+    with_release,
 )
 from mast_tui.workspace import NewEvent, Workspace
 from mast_tui.workspace.events.types import StudySet
@@ -231,6 +231,14 @@ def _check_enough(n: int, available: int) -> None:
         raise SessionError(f"{n} traces cannot be drawn from {available}")
 
 
+def annotator_counts_text(study: Study) -> str:
+    """Return how many traces have how many annotators: ``traces labelled: 36 by 3, 24 by one``."""
+    counts = Counter(len(annotators_of(study, trace_id)) for trace_id in study.traces)
+    names = {0: "no one", len(study.annotators): "every annotator", 1: "one"}
+    texts = [f"{counts[count]:,} by {names.get(count, count)}" for count in sorted(counts)[::-1]]
+    return f"traces labelled: {', '.join(texts) or 'none'}"
+
+
 def sample_texts(study: Study) -> list[str]:
     """Describe a study's random samples, with a note about unequal chances."""
     lines = []
@@ -383,7 +391,7 @@ def with_released_traces(workspace: Workspace, study: Study, name: str) -> Study
     unfinished = tuple(trace_id for trace_id in assigned(study, name) if trace_id not in finished)
     if not unfinished:
         return study
-    return replace(study, releases=(*study.releases, Release(name, unfinished)))
+    return with_release(study, name, unfinished)
 
 
 def _check_traces_registered(workspace: Workspace, study: Study) -> None:

@@ -18,6 +18,7 @@ from mast_tui.study.plan import (
     retests_due,
     stratified_sample,
     weighted_sample,
+    with_release,
     withheld_traces,
 )
 
@@ -37,5 +38,6 @@ __all__ = [
     "retests_due",
     "stratified_sample",
     "weighted_sample",
+    "with_release",
     "withheld_traces",
 ]

@@ -52,11 +52,19 @@ class Membership(Struct, frozen=True):
         return self.first <= batch_number and (self.end is None or batch_number < self.end)
 
 
-class Release(Struct, frozen=True):
-    """Unfinished traces that an annotator has given back to the others."""
+class Release(Struct, frozen=True, omit_defaults=True):
+    """Unfinished traces that an annotator has given back to the others.
+
+    Attributes:
+        annotator: The annotator who gave them back.
+        traces: Their ids.
+        successors: The next annotator of each trace, "" for none. Studies of earlier versions have
+            no successors: their traces go to the annotators who are present now.
+    """
 
     annotator: str
     traces: tuple[str, ...]
+    successors: tuple[str, ...] = ()
 
 
 class Assignment(Struct, frozen=True):
@@ -169,7 +177,10 @@ class Study(Struct, frozen=True):
                 f"the study; it has {len(self.annotators)}"
             )
         used_names = [item.annotator for item in self.memberships]
-        used_names += [item.annotator for item in self.releases]
+        for release in self.releases:
+            if release.successors and len(release.successors) != len(release.traces):
+                raise InvalidStudy(f"{release.annotator!r} gave back traces without successors")
+            used_names += [release.annotator, *filter(None, release.successors)]
         used_names += [name for item in self.assignments for name in item.annotators]
         for name in used_names:
             if name not in self.annotators:

@@ -19,7 +19,9 @@ from itertools import accumulate, combinations, pairwise
 from math import floor
 from typing import Final
 
-from mast_tui.study.model import Study
+from msgspec.structs import replace
+
+from mast_tui.study.model import Release, Study
 
 _COPY_SUFFIX: Final = re.compile(r"(?:~\d+)+\Z")
 
@@ -178,6 +180,30 @@ def annotators_of(study: Study, trace_id: str) -> tuple[str, ...]:
     return _plan_of_study(study).annotators.get(trace_id, ())
 
 
+def with_release(study: Study, annotator: str, trace_ids: Sequence[str]) -> Study:
+    """Give an annotator's traces to others.
+
+    The successors are recorded, so that later changes of the study do not move traces on which they
+    have worked.
+
+    Args:
+        study: The study.
+        annotator: The annotator's name.
+        trace_ids: The ids of the traces.
+    """
+
+    def released(*successors: str) -> Study:
+        release = Release(annotator, tuple(trace_ids), successors)
+        return replace(study, releases=(*study.releases, release))
+
+    dealt = released()
+    new_names = (
+        set(annotators_of(dealt, trace_id)).difference(annotators_of(study, trace_id))
+        for trace_id in trace_ids
+    )
+    return released(*(next(iter(names), "") for names in new_names))
+
+
 def overlap_traces(study: Study) -> tuple[str, ...]:
     """Return the ids of the traces with several annotators, in the order of the study."""
     return _plan_of_study(study).overlap
@@ -289,7 +315,7 @@ def _plan_of_study(study: Study) -> _Plan:
             portions_of_name.append(
                 [trace_id for trace_id in batch if name in dealing.annotators[trace_id]]
             )
-    for name, trace_ids in dealing.deal_released_traces().items():
+    for name, trace_ids in dealing.deal_released_traces():
         portions[name].append(trace_ids)
     shares = {
         name: _share_of_portions(study, name, portions[name], dealing.annotators)
@@ -410,29 +436,33 @@ class _Dealing:
         fixed = self._fixed_annotators.get(trace_id)
         return trace_id in overlap_ids if fixed is None else len(fixed) > 1
 
-    def deal_released_traces(self) -> Mapping[str, list[str]]:
-        """Give each trace that was given back to a new annotator; return the traces by annotator.
+    def deal_released_traces(self) -> list[tuple[str, list[str]]]:
+        """Give each trace that was given back to its successor; return annotators with traces.
 
-        A trace goes to the annotator with the fewest traces relative to the weight. Nobody gets it
-        if every annotator has had it.
+        Without a recorded successor, a trace goes to the annotator with the fewest traces relative
+        to the weight. Nobody gets it if every annotator has had it.
         """
-        received: dict[str, list[str]] = defaultdict(list)
+        # Traces without recorded successors form one portion of an annotator.
+        received: dict[tuple[str, int], list[str]] = defaultdict(list)
         earlier_annotators: dict[str, set[str]] = defaultdict(set)
-        for release in self._study.releases:
-            for trace_id in release.traces:
+        for number, release in enumerate(self._study.releases):
+            successors = release.successors or (None,) * len(release.traces)
+            for trace_id, recorded in zip(release.traces, successors, strict=True):
                 names = self.annotators.get(trace_id, ())
                 if release.annotator not in names:
                     continue
                 earlier_annotators[trace_id].update(names)
                 self._total_counts[release.annotator] -= 1
                 new_names = {*names} - {release.annotator}
-                successor = self._successor(trace_id, earlier_annotators[trace_id])
-                if successor is not None:
-                    received[successor].append(trace_id)
+                successor = recorded
+                if recorded is None:
+                    successor = self._successor(trace_id, earlier_annotators[trace_id])
+                if successor:
+                    received[successor, -1 if recorded is None else number].append(trace_id)
                     self._total_counts[successor] += 1
                     new_names.add(successor)
                 self.annotators[trace_id] = tuple(sorted(new_names))
-        return received
+        return [(name, trace_ids) for (name, _), trace_ids in received.items()]
 
     def _successor(self, trace_id: str, earlier_names: Collection[str]) -> str | None:
         """Return the next annotator of a trace that was given back; None if all had it before."""

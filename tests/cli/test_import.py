@@ -264,15 +264,15 @@ def test_equal_problems_are_one_line_with_their_number(cli: Cli) -> None:
         (["t,gold,1.1,present"], ""),
         (
             ["t,gold,1.1,present", "t,ada,1.1,present"],
-            ". use --skip-errors to import the other rows",
+            ". Use --skip-errors to import the other rows",
         ),
         (["t,ada,9.9,present"], ". Fix the rows"),
         (
             ["t,ada,9.9,present", "t,ada,1.1,present"],
-            ". Fix the rows. use --skip-errors to import the other rows",
+            ". Fix the rows. Use --skip-errors to import the other rows",
         ),
-        (["other,ada,1.1,present"], ". use --allow-new to accept new names"),
-        (["t,zoe,1.1,absent"], ". use --allow-new to accept new names"),
+        (["other,ada,1.1,present"], ". Use --allow-new to accept new names"),
+        (["t,zoe,1.1,absent"], ". Use --allow-new to accept new names"),
     ],
 )
 def test_a_refused_import_advises_what_helps(cli: Cli, rows: list[str], advice: str) -> None:
@@ -447,7 +447,7 @@ def test_without_its_file_a_trace_accepts_any_key_and_no_number(
     name = trace["id"] if is_known else "elsewhere"
     assert import_rows(cli, name, "1.1,present,82,,,,,").code == 0
     (problem,) = import_rows(cli, name, "1.1,present,#2,,,,,").json["problems"]
-    assert "span '#2' is a number, and the trace's file is not available" in problem["reason"]
+    assert "the span is a number, and the trace's file is not available" in problem["reason"]
 
 
 def test_spans_are_checked_in_other_formats_too(cli: Cli, trace: dict[str, Any]) -> None:

@@ -23,6 +23,7 @@ from mast_tui.study import (
     random_sample,
     retest_traces,
     retests_due,
+    with_release,
     withheld_traces,
 )
 from mast_tui.study.model import InvalidStudy
@@ -251,12 +252,8 @@ def changed(draw: st.DrawFn) -> tuple[Study, Study, frozenset[str], str]:
     ids = assigned(before, name)
     finished = frozenset(ids[: draw(st.integers(0, len(ids)))])
     left = tuple(trace_id for trace_id in ids if trace_id not in finished)
-    after = replace(
-        before,
-        memberships=(Membership(name, 0, len(before.batches)),),
-        releases=(Release(name, left),) if left else (),
-    )
-    return before, after, finished, name
+    ended = (Membership(name, 0, len(before.batches)),)
+    return before, replace(with_release(before, name, left), memberships=ended), finished, name
 
 
 @given(changed())
@@ -281,6 +278,12 @@ def test_finished_traces_stay_when_an_annotator_leaves(
         has_successor = bool(everyone - previous_annotators) or not is_released
         assert len(annotators) == len(previous_annotators) - (not has_successor)
         assert all(trace_id in assigned(after, annotator) for annotator in annotators)
+    new = Membership("new", len(after.batches))  # gets no trace that was given back before
+    joined = replace(after, annotators=(*after.annotators, "new"), memberships=(new,))
+    assert all(
+        annotators_of(joined, trace_id) == annotators_of(after, trace_id)
+        for trace_id in before.traces
+    )
 
 
 @given(studies().filter(lambda study: "dora" not in study.annotators))

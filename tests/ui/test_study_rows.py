@@ -104,7 +104,7 @@ def test_the_protocol_is_described() -> None:
     alone = structs.replace(study, per_trace=1, annotators=("alice",))
     words = protocol_text(replace(view, study=alone, overlap=Overlap(0, 0, 0)), "A")
     assert "carol" not in words
-    assert "by one of them" in words
+    assert "by one; each annotator" in words
 
 
 def test_overlapping_places_are_no_conflicts(tmp_path: Path) -> None:

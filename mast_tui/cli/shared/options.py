@@ -370,8 +370,8 @@ force: Final = partial(
     option,
     "--force",
     is_flag=True,
-    help="Also replace files that look like a trace, a database or another user's file. The "
-    "workspace in use and its traces are never replaced.",
+    help="Also replace files that look like a trace, a labelled set or a database, and files of "
+    "other programs in a folder. The workspace in use and its traces are never replaced.",
 )
 redact: Final = partial(
     option,

@@ -172,7 +172,7 @@ def about_lines(values: Mapping[str, Any] | None) -> list[str]:
 
 
 def _plain_text(value: str | list[str]) -> str:
-    return plain(value if isinstance(value, str) else ", ".join(value))
+    return plain(value if isinstance(value, str) else "; ".join(value))
 
 
 Values = Mapping[str, Any]

@@ -318,6 +318,7 @@ class Tables:
         self._blocks = blocks
         self._names = tuple(names)
         self._verdicts = verdicts
+        self._shared_traces = shared_traces
         self._sums: Sums = sums_of(verdicts, shared_traces, resampling, blocks=blocks)
         self._sums_by_pair = self._sums_of_pairs(shared_traces, resampling)
         self._mode_count = verdicts.shape[2]
@@ -383,7 +384,8 @@ class Tables:
         yield from _prevalence_figures(self._names, verdicts, scope)
         for name, coefficient in coefficients.items():
             yield scope.figure(name, coefficient)
-        yield from scope.numbers("unsure", counts_of(self._names, verdicts, UNSURE))
+        shared_verdicts = verdicts[:, self._shared_traces]
+        yield from scope.numbers("unsure", counts_of(self._names, shared_verdicts, UNSURE))
         for pair_number, pair in enumerate(combinations(self._names, 2)):
             pair_sums = self._sums_by_pair.get(pair_number)
             table = (
@@ -754,16 +756,18 @@ def _left_out_figures(resampled_study: _ResampledStudy) -> Iterator[Figure]:
     - ``unfinished``: traces that the annotator has begun and not finished.
     - ``examples``: traces that were examples in a judge's prompt.
     - ``alone``: finished traces that no other annotator has finished.
-    - ``unsure``: verdicts on modes; ``open``: modes without a verdict in finished traces.
+    - ``unsure``: verdicts on modes; ``open``: modes without a verdict in finished traces. Those in
+      traces that are left out as ``alone`` are not counted again.
     - ``not_in_study``: finished traces of people outside the study.
     - ``open_codes``: labels in finished traces that have no mode.
     """
     study = resampled_study.study
     names = study.annotators
-    verdicts = study.verdicts.verdicts
     finished = resampled_study.finished
     finished_alone = finished & (finished.sum(axis=0) == 1)
-    left_open = (verdicts == MISSING) & finished[:, :, None]
+    shared_traces = resampled_study.shared_traces
+    verdicts = study.verdicts.verdicts[:, shared_traces]
+    left_open = (verdicts == MISSING) & finished[:, shared_traces, None]
     by_statistic: dict[str, Mapping[str, int]] = {
         "unfinished": {name: study.unfinished.get(name, 0) for name in names},
         "examples": {name: study.examples.get(name, 0) for name in names},

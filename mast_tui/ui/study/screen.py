@@ -17,6 +17,7 @@ from mast_tui.labels import checked_person
 from mast_tui.safe_text import one_line
 from mast_tui.session import (
     StudyProgress,
+    annotator_counts_text,
     progress,
     register_opened_trace,
     sample_texts,
@@ -332,12 +333,12 @@ def protocol_text(view: StudyView, adjudicate_key: str) -> str:
     """
     study = view.study
     batches_text = f" in {len(study.batches)} batches" if len(study.batches) > 1 else ""
-    count = len(study.traces)
+    labelled = annotator_counts_text(study)
     lines = [
-        f"{counted(count, 'trace')}{batches_text}, under {one_line(study.taxonomy)}.",
+        f"{counted(len(study.traces), 'trace')}{batches_text}, under {one_line(study.taxonomy)}.",
         *(f"{line[0].upper()}{line[1:]}." for line in sample_texts(study)),
         _people_text(study),
-        _labelling_text(study, view.overlap.traces, count),
+        f"{labelled.capitalize()}; each annotator in their own order; seed {study.seed}.",
         _conditions_text(study),
         _finishing_text(study),
     ]
@@ -390,23 +391,6 @@ def _people_text(study: Study) -> str:
 
 def _joined_names(names: Iterable[str]) -> str:
     return joined([one_line(name) for name in names])
-
-
-def _labelling_text(study: Study, shared_count: int, count: int) -> str:
-    """Return the sentence on the number of annotators of each trace.
-
-    ``shared_count`` is the number of traces with several annotators.
-    """
-    if study.per_trace == 1:
-        return f"Each trace is labelled by one of them, drawn by seed {study.seed}."
-    labelled_by = f"{study.per_trace} of them"
-    if study.per_trace == len(study.annotators):
-        labelled_by = "all of them"
-    by_one = f", {count - shared_count:,} by one" if count > shared_count else ""
-    return (
-        f"{counted(shared_count, 'trace')} ({study.overlap:.0%}) labelled by {labelled_by}"
-        f"{by_one}; each annotator in their own order; seed {study.seed}."
-    )
 
 
 def _conditions_text(study: Study) -> str:
