@@ -72,6 +72,12 @@ def traces_folder(workspace: Path) -> Path:
     return folder.parent if folder.name == FOLDER else folder
 
 
+def absolute_path(path: Path) -> Path:
+    """Return an absolute path without ``..``, whose parents are the folders above it."""
+    path = path.absolute()
+    return path.resolve() if ".." in path.parts else path
+
+
 def stored_trace_path(path: Path, folder: Path | None) -> str:
     """Return the text by which a workspace stores the path of a trace.
 
@@ -88,9 +94,7 @@ def stored_trace_path(path: Path, folder: Path | None) -> str:
     file = Path(local)
     if not file.is_absolute() and not file.exists():
         return str(path)
-    file = file.absolute()
-    if ".." in file.parts:
-        file = file.resolve()
+    file = absolute_path(file)
     if folder is not None:
         file = _relative_path(folder, file)
     return f"{outer}{separator}{file}"

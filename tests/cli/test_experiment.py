@@ -109,7 +109,8 @@ def test_tasks_are_recognized_by_their_ids_and_not_by_their_text(cli: Cli) -> No
     cli.ok("judge", "runs-1", "runs-2", "--judge", "rules")
     labels = ("--labels", "judge:rules@4", "--without-power")
     by_system = cli.json("experiment", "--arms", "system", *labels)
-    by_path = cli.json("experiment", "--arm", "before=runs-1", "--arm", "after=runs-2", *labels)
+    before = ("--arm", "before=runs-2/../runs-1")
+    by_path = cli.json("experiment", *before, "--arm", "after=runs-2", *labels)
     for document, arms in ((by_system, ["harness-1", "harness-2"]), (by_path, ["before", "after"])):
         assert document["tasks_by_words"] == 0
         assert list(document["arms"]) == arms

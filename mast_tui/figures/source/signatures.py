@@ -37,6 +37,7 @@ from mast_tui.figures.source.verdicts import (
 from mast_tui.gold.model import GoldKind
 from mast_tui.gold.overlaps import Order, no_orders
 from mast_tui.traces.model import Outcome, task_key
+from mast_tui.workspace.paths import absolute_path
 
 if TYPE_CHECKING:
     from mast_tui.configuration import Prices
@@ -429,7 +430,7 @@ def runs_under(
 def _arm_by_trace(workspace: Workspace, paths_by_arm: Sequence[Sequence[Path]]) -> dict[str, int]:
     """Return the number of each trace's arm: one of its paths is or contains the trace's file."""
     arm_by_path = {
-        path.absolute(): number for number, paths in enumerate(paths_by_arm) for path in paths
+        absolute_path(path): number for number, paths in enumerate(paths_by_arm) for path in paths
     }
 
     def collect(rows: Iterator[tuple[Any, ...]]) -> dict[str, int]:
@@ -446,7 +447,7 @@ def _arm_by_trace(workspace: Workspace, paths_by_arm: Sequence[Sequence[Path]]) 
 
 def _have_files_in_common(first: Sequence[Path], second: Sequence[Path]) -> bool:
     """Return whether a path of one arm is, or contains, a path of the other arm."""
-    pairs = product(*([path.absolute() for path in side] for side in (first, second)))
+    pairs = product(map(absolute_path, first), map(absolute_path, second))
     return any(path.is_relative_to(other) or other.is_relative_to(path) for path, other in pairs)
 
 

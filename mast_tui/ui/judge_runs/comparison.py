@@ -523,7 +523,10 @@ def empty_comparison_text(comparison: RunComparison, key_of: KeyOf, *, gold: boo
             f"{comparison.example_count} left out: their text stood as examples in a prompt."
         )
     if comparison.hidden_count:
-        lines.append(f"{comparison.hidden_count} hidden from you until you have finished them.")
+        lines.append(
+            f"{comparison.hidden_count} hidden from you until you have finished them, or see them "
+            f"as adjudicator ({key_of('everywhere.signatures')}, then {key_of('signatures.look')})."
+        )
     lines += ["", f"{key_of('everywhere.back')} goes back."]
     return "\n".join(lines)
 
