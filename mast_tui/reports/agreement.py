@@ -1217,14 +1217,25 @@ _LEFT_OUT: Final = {
 }
 
 
+def left_out_by_annotator(agreement: Agreement, statistic: str) -> str:
+    """Return what the figures leave out, by annotator: ``ann 13, bob 2``; empty for nothing.
+
+    Args:
+        agreement: The figures.
+        statistic: The left-out things, such as ``open``.
+    """
+    counts = agreement.index.table("left_out").values(statistic)
+    return ", ".join(f"{name} {n:,}" for name, n in counts.items() if n)
+
+
 def _left_out_notes(agreement: Agreement) -> Iterator[Note]:
     """Yield notes on excluded traces, verdicts and annotators."""
     left_out = agreement.index.table("left_out")
     parts = []
     for statistic, description in _LEFT_OUT.items():
-        counts = [f"{name} {n:,}" for name, n in left_out.values(statistic).items() if n]
-        if counts:
-            parts.append(f"{description} ({', '.join(counts)})")
+        counts_text = left_out_by_annotator(agreement, statistic)
+        if counts_text:
+            parts.append(f"{description} ({counts_text})")
     not_in_study_texts = [
         f"{name} {counted(int(n or 0), 'trace')}"
         for name, n in left_out.values("not_in_study").items()

@@ -519,6 +519,12 @@ class TraceMasks(Protocol):
         """Return facts with masks in the task and the answer key."""
 
 
+_FORMATS: Final[Mapping[tuple[str, str | None], str]] = {
+    ("message-list", "tau-bench"): "tau-bench",
+    ("message-list", "Who&When"): "who-and-when",
+}
+"""The names of formats by reader and benchmark."""
+
 _COPIED_FACTS: Final = ("task", "system", "model", "benchmark", "score", "task_id", "trial")
 """The facts of a run that its summary holds unchanged."""
 
@@ -701,6 +707,12 @@ class Trace:
         """The identity of the trace, from its file or from the facts of an earlier reading."""
         identity = self._identity
         return self.summary.identity if identity is None else identity
+
+    @property
+    def format(self) -> str:
+        """The name of its format: its benchmark's, if that has one, or else its reader's."""
+        reader = self.identity.reader
+        return _FORMATS.get((reader, self.meta.benchmark), reader)
 
     @property
     def path(self) -> Path:

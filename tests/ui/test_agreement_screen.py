@@ -120,7 +120,7 @@ async def test_intervals_are_explained(finished: Office) -> None:
 
 async def test_hidden_traces_are_counted_as_adjudicator(finished: Office) -> None:
     async with agreeing(finished, "carol") as on:
-        assert "2 traces are hidden until you finish them" in on.text
+        assert "2 traces are hidden from you: finish" in on.text
         await on.press("j")
         assert "o look as adjudicator" in on.lines[-1]
         assert "Step repetition" not in on.text
@@ -218,7 +218,7 @@ async def test_a_judge_is_compared_with_gold_and_with_people(finished: Office) -
         assert not missing(detail_of(on), "only by alice in 1", "mast-tui study")
     async with agreeing(finished, "carol") as on:
         await on.press("5")
-        assert "2 traces are hidden until you finish them. o shows them" in " ".join(
+        assert "2 traces are hidden from you: finish your work on them, or o shows" in " ".join(
             on.text.split()
         )
         await on.press("o", "a")

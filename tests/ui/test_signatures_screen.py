@@ -184,7 +184,7 @@ async def test_labels_of_others_are_hidden(office: Office) -> None:
         assert given is not None
         assert given.inputs is not None
         assert len(given.inputs.traces) == 1
-        assert "1 trace is hidden until you finish it" in on.text
+        assert "1 trace is hidden from you: finish your work on it" in on.text
         await on.press("w", *"bob", "enter")
         assert "hidden from you" in on.text
         assert "Incorrect verification" not in on.text

@@ -100,10 +100,9 @@ def gold_document(
     ref = taxonomy.ref
     # A judge can be one of the gold's annotators.
     gold_annotators = {side.annotator for entry in entries for side in entry.sides}
+    all_passes = workspace.passes(taxonomy=ref)
     passes = [
-        trace_pass
-        for trace_pass in workspace.passes(taxonomy=ref)
-        if traces is None or trace_pass.trace_id in traces
+        trace_pass for trace_pass in all_passes if traces is None or trace_pass.trace_id in traces
     ]
     finished_works = _readings(trace_pass for trace_pass in passes if trace_pass.finished)
     outsiders = workspace.outside_study(ref) - gold_annotators
@@ -136,7 +135,9 @@ def gold_document(
         "judges": {name: dict(report) for name, report in (judges or {}).items()},
         "protocol": None if study is None else study_to_values(replace(study, redact_key="")),
         "guidelines": dict(guidelines_document(workspace, taxonomy, traces=traces)),
-        "left_out": _left_out_values(passes, gold_annotators),
+        # How many traces someone has begun is not hidden.
+        "left_out": {"unfinished": _unfinished_counts(all_passes)}
+        | _left_out_values(passes, gold_annotators),
         "unordered": sum(entry.unordered for entry in entries),
         "set": {
             "last_decision_at": max((decision.decided_at for decision in decisions), default=None),
@@ -160,20 +161,22 @@ def _readings(passes: Iterable[Pass]) -> set[_Work]:
     }
 
 
-def _left_out_values(passes: Sequence[Pass], gold_annotators: Container[str]) -> Values:
-    """Return the work outside the gold: unfinished traces, retests and other judges."""
+def _unfinished_counts(passes: Sequence[Pass]) -> dict[str, int]:
+    """Return the number of traces that each person has begun and not finished."""
     started = _readings(passes)
     finished = _readings(trace_pass for trace_pass in passes if trace_pass.finished)
+    return _counts_by_name(name for name, _ in started - finished if annotator_kind(name).is_person)
+
+
+def _left_out_values(passes: Sequence[Pass], gold_annotators: Container[str]) -> Values:
+    """Return further work outside the gold: retests and other judges."""
     retests = (
         trace_pass.annotator
         for trace_pass in passes
         if trace_pass.kind is PassKind.RETEST and trace_pass.finished
     )
-    judges = {name for name, _ in started if name.startswith(JUDGE_PREFIX)}
+    judges = {name for name, _ in _readings(passes) if name.startswith(JUDGE_PREFIX)}
     return {
-        "unfinished": _counts_by_name(
-            name for name, _ in started - finished if annotator_kind(name).is_person
-        ),
         "retests": _counts_by_name(retests),
         "judges": sorted(name for name in judges if name not in gold_annotators),
     }

@@ -84,7 +84,9 @@ def span_input_from_workspace(
         traces: The ids of the traces that may be shown; None for all.
         passes: All passes of the taxonomy; None to read them from the workspace.
     """
-    pass_by_key = counted_passes(_visible_passes(workspace, taxonomy, passes, traces), which)
+    if passes is None:
+        passes = workspace.passes(taxonomy=taxonomy.ref)
+    pass_by_key = counted_passes(_visible_passes(passes, traces), which)
     finished = _finished_traces(workspace, annotators, pass_by_key)
     compared_traces: list[TraceReadings] = []
     not_at_hand = 0
@@ -114,15 +116,8 @@ def span_input_from_workspace(
     )
 
 
-def _visible_passes(
-    workspace: Workspace,
-    taxonomy: Taxonomy,
-    passes: Sequence[Pass] | None,
-    visible: Container[str] | None,
-) -> list[Pass]:
-    """Return the passes on traces that may be shown; None stands for all passes or traces."""
-    if passes is None:
-        passes = workspace.passes(taxonomy=taxonomy.ref)
+def _visible_passes(passes: Sequence[Pass], visible: Container[str] | None) -> list[Pass]:
+    """Return the passes on traces that may be shown; None stands for all traces."""
     return [labelling for labelling in passes if visible is None or labelling.trace_id in visible]
 
 
@@ -270,7 +265,8 @@ def study_from_workspace(
     Raises:
         WorkspaceError: There is no such annotator.
     """
-    passes = _visible_passes(workspace, taxonomy, passes, traces)
+    all_passes = workspace.passes(taxonomy=taxonomy.ref) if passes is None else passes
+    passes = _visible_passes(all_passes, traces)
     pass_by_key = counted_passes(passes, which)
     outside_names = frozenset[str]() if annotators else workspace.outside_study(taxonomy.ref)
     if annotators:
@@ -297,7 +293,8 @@ def study_from_workspace(
         examples=finished.examples,
         categories=taxonomy.at_level(0),
         levels=taxonomy.by_level,
-        unfinished=_unfinished_counts(passes, pass_by_key, which),
+        # How many traces someone has begun is not hidden.
+        unfinished=_unfinished_counts(all_passes, which),
         rounds=_rounds_of_study(workspace, taxonomy),
         retests=_retest_verdicts(passes, verdicts),
         agents=_agent_verdicts(pass_by_key, finished.traces, verdicts) if compares_agents else (),
@@ -380,16 +377,14 @@ def _settled_absent(workspace: Workspace, ref: str) -> frozenset[tuple[str, str]
     return frozenset(unit for unit, value in last_decisions.items() if value is VerdictValue.ABSENT)
 
 
-def _unfinished_counts(
-    passes: Iterable[Pass], pass_by_key: Mapping[tuple[str, str], Pass], which: Which
-) -> dict[str, int]:
+def _unfinished_counts(passes: Sequence[Pass], which: Which) -> dict[str, int]:
     """Return the number of traces that each annotator has begun without a pass that counts."""
     if which == "first":
         readings = [trace_pass for trace_pass in passes if trace_pass.kind in _FIRST_LOOKS]
     else:
         readings = [trace_pass for trace_pass in passes if trace_pass.kind.is_reading]
     begun = {(reading.annotator, reading.trace_id) for reading in readings}
-    return dict(Counter(name for name, _ in begun - pass_by_key.keys()))
+    return dict(Counter(name for name, _ in begun - counted_passes(passes, which).keys()))
 
 
 def _rounds_of_study(workspace: Workspace, taxonomy: Taxonomy) -> dict[str, frozenset[str]]:

@@ -42,6 +42,9 @@ _MOST_UNKNOWN_RECORDS: Final = 20
 _FALLBACK_FORMAT: Final = "message-list"
 """The format of a record that resembles a message of any program."""
 
+_WORKSPACE_FORMAT: Final = "mast-tui-workspace"
+"""The format of the export ``jsonl`` of a workspace."""
+
 _NEVER_TEXT: Final = frozenset({"table", "image", "recording", "database"})
 
 
@@ -300,6 +303,8 @@ def _unknown_json_report(source: Source) -> FileReport:
     """Return the report on a file that should be JSON, but has no known format or is damaged."""
     filled_lines = [line for line in source.head_lines if line.strip()]
     if source.head_records and len(filled_lines) > 1:
+        if source.head_records[0].get("format") == _WORKSPACE_FORMAT:
+            return FileReport(source.path, skipped="labels of a workspace, for mast-tui import")
         return FileReport(source.path, skipped="JSON lines of no known trace format")
     text, _problem = decode(source.data)
     if python_literal(text) is not None:

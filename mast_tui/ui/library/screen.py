@@ -426,7 +426,7 @@ class LibraryScreen(MainScreen):
             self._describe(unreadable_file.path, "not read", unreadable_file.message)
         elif row is not None and trace is not None:
             title = f"{row.name} · {row.trace_id}"
-            self._describe(title, trace.identity.reader, self._facts_text(row, trace))
+            self._describe(title, trace.format, self._facts_text(row, trace))
         else:
             self._about_pane.show_text("")
 

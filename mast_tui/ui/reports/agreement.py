@@ -23,7 +23,12 @@ from mast_tui.figures.spans.input import SpanInput
 from mast_tui.figures.spans.report import SpanAgreement, span_figures
 from mast_tui.gold import GoldTrace, Order, no_order
 from mast_tui.labels import AnnotatorKind, annotator_kind
-from mast_tui.reports.agreement import HiddenTraces, agreement_report, traces_compared
+from mast_tui.reports.agreement import (
+    HiddenTraces,
+    agreement_report,
+    left_out_by_annotator,
+    traces_compared,
+)
 from mast_tui.reports.judge import against_words, judge_section
 from mast_tui.reports.model import Note, Report, ReportSection
 from mast_tui.reports.span_agreement import places_section
@@ -320,7 +325,9 @@ class AgreementScreen(ReportScreen):
         if agreement is None:
             return ("Agreement",)
         names = joined([one_line(name) for name in agreement.annotators])
-        return ("Agreement", names, pass_text, traces_compared(agreement))
+        open_text = left_out_by_annotator(agreement, "open")
+        open_parts = (one_line(f"without a verdict: {open_text}"),) if open_text else ()
+        return ("Agreement", names, traces_compared(agreement), *open_parts, pass_text)
 
     def open_page(self) -> Page:
         """Return the open page, or the reason why it has no figures."""

@@ -328,7 +328,7 @@ class ReportScreen(TablesScreen):
 
         self.mast.ask_key(
             f"{counted(len(hidden_ids), 'trace')} that are hidden from you",
-            "As their adjudicator you will see the labels of others. After that you cannot "
+            "You will see the labels of others, as an adjudicator does. After that you cannot "
             "label these traces independently. This is recorded.",
             (("a", "see them as adjudicator"), ("n", "leave them out")),
             {"a": take_on_traces},
@@ -651,7 +651,8 @@ def hidden_traces_text(count: int, key: str) -> str:
     traces = counted(count, "trace is", "traces are")
     pronoun = "it" if count == 1 else "them"
     return (
-        f"{traces} hidden until you finish {pronoun}. {key} shows {pronoun} to you as adjudicator"
+        f"{traces} hidden from you: finish your work on {pronoun}, or {key} shows {pronoun} to you "
+        "as adjudicator"
     )
 
 

@@ -80,8 +80,6 @@ from mast_tui.traces.readers.span_tree.steps import trace_of_rows
 _LEAST_TURNS: Final = 2
 """The least number of equal messages that join two requests with different system prompts."""
 
-_FORMAT_BY_BENCHMARK: Final = {"tau-bench": "tau-bench", "Who&When": "who-and-when"}
-
 
 def _recognises(source: Source) -> bool:
     """Return whether the document, or one of the first lines of JSONL, has chat messages."""
@@ -259,9 +257,7 @@ def trace_of(
 
 def format_of(traces: Sequence[Trace]) -> str:
     """Return the name of the benchmark if all traces come from it, else the reader's name."""
-    formats = {
-        _FORMAT_BY_BENCHMARK.get(trace.meta.benchmark or "", READER.name) for trace in traces
-    }
+    formats = {trace.format for trace in traces}
     return formats.pop() if len(formats) == 1 else READER.name
 
 
