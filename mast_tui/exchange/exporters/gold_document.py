@@ -26,6 +26,7 @@ from mast_tui.labels import (
     annotator_kind,
     finished_by,
 )
+from mast_tui.study import Study, is_expected
 from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.events.codec import study_to_values
@@ -136,12 +137,15 @@ def gold_document(
         "judges": {name: dict(report) for name, report in (judges or {}).items()},
         "protocol": None if study is None else study_to_values(replace(study, redact_key="")),
         "guidelines": dict(guidelines_document(workspace, taxonomy, traces=traces)),
-        "left_out": _left_out_values(passes, gold_annotators),
+        "left_out": _left_out_values(passes, gold_annotators, study),
         "unordered": sum(entry.unordered for entry in entries),
         "set": {
             "last_decision_at": max((decision.decided_at for decision in decisions), default=None),
+            # All disputed places of a mode in a trace are one conflict.
             "place_decisions": _counts_by_name(
-                decision.decided_by for decision in decisions if not decision.is_verdict
+                name
+                for entry in entries
+                for name, _ in {(d.decided_by, d.mode) for d in entry.decisions if not d.is_verdict}
             ),
         },
     }
@@ -160,7 +164,9 @@ def _readings(passes: Iterable[Pass]) -> set[_Work]:
     }
 
 
-def _left_out_values(passes: Sequence[Pass], gold_annotators: Container[str]) -> Values:
+def _left_out_values(
+    passes: Sequence[Pass], gold_annotators: Container[str], study: Study | None
+) -> Values:
     """Return the work outside the gold: unfinished traces, retests and other judges."""
     started = _readings(passes)
     finished = _readings(trace_pass for trace_pass in passes if trace_pass.finished)
@@ -172,7 +178,9 @@ def _left_out_values(passes: Sequence[Pass], gold_annotators: Container[str]) ->
     judges = {name for name, _ in started if name.startswith(JUDGE_PREFIX)}
     return {
         "unfinished": _counts_by_name(
-            name for name, _ in started - finished if annotator_kind(name).is_person
+            name
+            for name, trace in started - finished
+            if annotator_kind(name).is_person and is_expected(study, name, trace)
         ),
         "retests": _counts_by_name(retests),
         "judges": sorted(name for name in judges if name not in gold_annotators),

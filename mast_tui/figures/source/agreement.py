@@ -36,6 +36,7 @@ from mast_tui.labels import (
     counted_passes,
     finished_by,
 )
+from mast_tui.study import Study, is_expected
 from mast_tui.taxonomy.model import OPEN_SLUG
 
 if TYPE_CHECKING:
@@ -306,7 +307,7 @@ def study_from_workspace(
         examples=finished.examples,
         categories=taxonomy.at_level(0),
         levels=taxonomy.by_level,
-        unfinished=_unfinished_counts(passes, pass_by_key, which),
+        unfinished=_unfinished_counts(passes, pass_by_key, which, workspace.study(taxonomy.ref)),
         rounds=_rounds_of_study(workspace, taxonomy),
         retests=_retest_verdicts(passes, verdicts),
         agents=_agent_verdicts(pass_by_key, finished.traces, verdicts) if compares_agents else (),
@@ -390,7 +391,10 @@ def _settled_absent(workspace: Workspace, ref: str) -> frozenset[tuple[str, str]
 
 
 def _unfinished_counts(
-    passes: Iterable[Pass], pass_by_key: Mapping[tuple[str, str], Pass], which: Which
+    passes: Iterable[Pass],
+    pass_by_key: Mapping[tuple[str, str], Pass],
+    which: Which,
+    study: Study | None,
 ) -> dict[str, int]:
     """Return the number of traces that each annotator has begun without a pass that counts."""
     if which == "first":
@@ -398,7 +402,8 @@ def _unfinished_counts(
     else:
         readings = [trace_pass for trace_pass in passes if trace_pass.kind.is_reading]
     begun = {(reading.annotator, reading.trace_id) for reading in readings}
-    return dict(Counter(name for name, _ in begun - pass_by_key.keys()))
+    unfinished = begun - pass_by_key.keys()
+    return dict(Counter(name for name, trace in unfinished if is_expected(study, name, trace)))
 
 
 def _rounds_of_study(workspace: Workspace, taxonomy: Taxonomy) -> dict[str, frozenset[str]]:
