@@ -16,6 +16,7 @@ from mast_tui.labels import AnnotatorKind, Pass, PassKind
 from mast_tui.study import (
     Study,
     assigned,
+    is_expected,
     overlap_traces,
     retest_traces,
     retests_due,
@@ -266,6 +267,7 @@ def status(workspace: Workspace, taxonomy: Taxonomy) -> StatusReport:
         workspace: The workspace.
         taxonomy: The taxonomy.
     """
+    study = workspace.study(taxonomy.ref)
     readings_by_name: dict[str, list[Pass]] = defaultdict(list)
     for trace_pass in workspace.passes(taxonomy=taxonomy.ref):
         if trace_pass.kind.is_reading:
@@ -275,6 +277,10 @@ def status(workspace: Workspace, taxonomy: Taxonomy) -> StatusReport:
         if info.kind is not AnnotatorKind.JUDGE:
             readings_of_traces = by_trace(readings_by_name[info.name]).values()
             finished = sum(first_finish(readings) is not None for readings in readings_of_traces)
-            unfinished = sum(not readings[-1].finished for readings in readings_of_traces)
+            unfinished = sum(
+                not readings[-1].finished
+                and (len(readings) > 1 or is_expected(study, info.name, readings[-1].trace_id))
+                for readings in readings_of_traces
+            )
             rows.append(AnnotatorStatus(info.name, info.kind, finished, unfinished))
     return StatusReport(taxonomy.ref, len(workspace.traces()), tuple(rows))

@@ -12,6 +12,7 @@ from mast_tui.study.model import (
 from mast_tui.study.plan import (
     annotators_of,
     assigned,
+    is_expected,
     overlap_traces,
     random_sample,
     retest_traces,
@@ -32,6 +33,7 @@ __all__ = [
     "annotators_of",
     "assigned",
     "changes_to_figures",
+    "is_expected",
     "overlap_traces",
     "random_sample",
     "retest_traces",

@@ -204,6 +204,21 @@ def with_release(study: Study, annotator: str, trace_ids: Sequence[str]) -> Stud
     return released(*(next(iter(names), "") for names in new_names))
 
 
+def is_expected(study: Study | None, annotator: str, trace_id: str) -> bool:
+    """Return whether a person may have begun a trace in order to finish it.
+
+    This is False for an annotator of the study who has only looked at a trace of others.
+
+    Args:
+        study: The study, if there is one.
+        annotator: The person's name.
+        trace_id: The trace's id.
+    """
+    if study is None or annotator not in study.annotators:
+        return True
+    return annotator in annotators_of(study, trace_id)
+
+
 def overlap_traces(study: Study) -> tuple[str, ...]:
     """Return the ids of the traces with several annotators, in the order of the study."""
     return _plan_of_study(study).overlap

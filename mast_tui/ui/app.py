@@ -83,6 +83,9 @@ if TYPE_CHECKING:
 FIRST_FRAME_PATIENCE: Final = 0.1
 """Seconds that the first frame waits for a single file."""
 
+LOADING_DRAWN_AFTER: Final = 0.06
+"""Seconds in which a message is drawn before an import stops all drawing."""
+
 SCREENS: Final[Mapping[type[object] | str, str]] = {
     ShowLibrary: "mast_tui.ui.library.screen:LibraryScreen",
     ShowTrace: "mast_tui.ui.annotate.screen:AnnotateScreen",
@@ -171,10 +174,13 @@ class MastApp(QueuedInputApp):
     # The start: the first spans are shown before most of the app is imported
 
     def compose(self) -> ComposeResult:
-        """Yield the first spans of a single file, if they have been read.
+        """Yield a title, and the first spans of a single file if they have been read.
 
         The first screen covers them.
         """
+        title = TitleBar()
+        title.show(("Starting …",), ())
+        yield title
         if self.traces.awaits_masks:  # A study may hide parts of the text.
             return
         file_report = self.traces.prefetch.first_spans(FIRST_FRAME_PATIENCE)
@@ -185,9 +191,7 @@ class MastApp(QueuedInputApp):
 
         (trace,) = file_report.traces
         wide = self.size.width >= WIDE
-        title = TitleBar()
         title.show(tuple(trace_title(trace)), (self.workspace.waiting_text(),))
-        yield title
         spans = FirstSpans(trace, self.size, wide=wide)
         yield spans
         yield BelowFirstSpans(self.size, wide=wide)
@@ -198,11 +202,8 @@ class MastApp(QueuedInputApp):
         if self.configuration.theme is not None:
             self.theme = self.configuration.theme
         self.set_keymap(textual_keymap(self.keys_set))
-        if self.query("FirstSpans"):
-            # Draw the spans before anything else is imported.
-            self.call_after_refresh(self._open_first_screen)
-        else:
-            self.call_later(self._open_first_screen)
+        # The title is drawn before anything else is imported.
+        self.call_after_refresh(self._open_first_screen)
 
     def _open_first_screen(self) -> None:
         """Open the annotate screen for a single file or else the library, and begin to read."""
@@ -657,10 +658,19 @@ class MastApp(QueuedInputApp):
             plan: The plan of a model; None to let the user choose a judge.
         """
         if self._judges is None:
-            # The import of the judges would delay the start.
-            from mast_tui.ui.services.judging import JudgeRuns
+            self.writes.do(partial(self._load_judges, traces, plan))
+        else:
+            self._judges.begin(traces, plan)
 
-            self._judges = JudgeRuns(self)
+    async def _load_judges(self, traces: Collection[Trace], plan: Plan | None) -> None:
+        """Import the judges, and run one on traces."""
+        self.answer("Loading the judges …")
+        await asyncio.sleep(LOADING_DRAWN_AFTER)
+        # The import would delay the start. Nothing is drawn while it lasts.
+        from mast_tui.ui.services.judging import JudgeRuns
+
+        self.answer("")
+        self._judges = JudgeRuns(self)
         self._judges.begin(traces, plan)
 
     def worker_failed(self, worker: Worker[Any], message: str) -> None:

@@ -6,6 +6,7 @@ from contextlib import closing
 
 import pytest
 
+from mast_tui.figures.source.agreement import study_from_workspace
 from mast_tui.labels import Pass, PassKind, VerdictValue
 from mast_tui.session import (
     LibraryEntry,
@@ -19,6 +20,7 @@ from mast_tui.session import (
     register_opened_trace,
     resolve_blind,
     retest_progress,
+    status,
     visible_traces_for_agreement,
     with_released_traces,
 )
@@ -259,6 +261,17 @@ def test_another_window_continues_a_retest() -> None:
     put(open_before, THREE, span(0))
     kinds = [p.kind for p in room.workspace.passes(trace_id=trace_id)]
     assert kinds == [PassKind.ASSISTED, PassKind.RETEST]
+
+
+def test_a_trace_of_others_is_not_begun_by_looking_at_it() -> None:
+    room = Class(overlap=0.0)
+    for trace_id in (room.order()[0], room.order("bob")[0]):
+        session = room.open(trace_id)
+        session.mark_read([session.trace.span(0).key])
+    assert [row.open for row in status(room.workspace, MAST).annotators if row.name == "alice"] == [
+        1
+    ]
+    assert study_from_workspace(room.workspace, MAST).unfinished == {"alice": 1}
 
 
 def test_a_retest_looks_like_ordinary_work() -> None:

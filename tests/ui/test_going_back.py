@@ -144,12 +144,10 @@ async def test_the_saved_position_is_not_gone_to_after_a_move(small: Path, tmp_p
     async with stage(small, workspace=tmp_path / "w.db") as on:
         await on.press("G")
         arrival = on.annotate.arrival
-        opened = on.app.opened
-        assert opened is not None
         arrival.save_position()
         await on.press("g", "j")
         arrival.begin_trace()
-        on.app.writes.do(partial(arrival.go_to_saved_position, opened))
+        on.app.writes.do(partial(arrival.go_to_saved_position, on.session))
         await settle(on.pilot)
         assert on.number == 2
         arrival.go_to(TraceLocation("a", key="/messages/9/later", position=40))

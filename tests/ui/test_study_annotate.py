@@ -8,6 +8,7 @@ import pytest
 
 from mast_tui.labels import Finding, PassKind, VerdictValue
 from mast_tui.study import OpenModes, Study, retest_traces
+from mast_tui.ui.context import ShowTrace
 from mast_tui.workspace import TraceRecord, Workspace
 from tests.ui.office import Office
 from tests.ui.stage import SLUGS, Stage, finding, missing, stage, suggest, write_trace
@@ -113,7 +114,8 @@ async def test_a_retest_is_named_and_hides_the_first_labels(office: Office) -> N
     async with stage(office.folder, workspace=office.workspace) as on:
         assert not missing(on.lines[0], "mine to do", "2 of 3 finished")
         assert "↻" not in on.text
-        await on.press("enter")
+        on.app.go(ShowTrace(on.app.catalog.traces[first]))
+        await on.press("G", "L", "enter")
         assert on.session.trace_id == others[1]
         fresh = conditions(on)
         await on.press("D")
@@ -122,7 +124,7 @@ async def test_a_retest_is_named_and_hides_the_first_labels(office: Office) -> N
         await on.press("r")
         assert not missing(on.text, "See what others say?", "some finished traces repeat")
         await on.press("escape", "}")
-        assert (on.session.trace_id, on.labels) == (first, set())
+        assert (on.session.trace_id, on.labels, on.number) == (first, set(), 1)
         assert "1.3 ●" not in on.text
         assert not missing(on.lines[0], "retest: ", "1 retest, 3 of 3 finished")
         await on.press("L")

@@ -80,7 +80,7 @@ async def test_fixed_fields_are_refused_and_traces_added(office: Office) -> None
         await on.press("Y", "e", *["down"] * 14, "9", "enter")
         about = on.app.screen.query_one("#about", Static)
         assert "the seed can no longer change" in str(about.render())
-        await on.press("escape", "a", "y")
+        await on.press("escape", "escape", "a", "y")
         study = study_in(office)
         assert study is not None
         assert (study.seed, len(study.batches), len(study.traces)) == (0, 2, 3)

@@ -26,6 +26,7 @@ from mast_tui.labels import (
     annotator_kind,
     finished_by,
 )
+from mast_tui.study import Study, is_expected
 from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.events.codec import study_to_values
@@ -136,13 +137,16 @@ def gold_document(
         "protocol": None if study is None else study_to_values(replace(study, redact_key="")),
         "guidelines": dict(guidelines_document(workspace, taxonomy, traces=traces)),
         # How many traces someone has begun is not hidden.
-        "left_out": {"unfinished": _unfinished_counts(all_passes)}
+        "left_out": {"unfinished": _unfinished_counts(all_passes, study)}
         | _left_out_values(passes, gold_annotators),
         "unordered": sum(entry.unordered for entry in entries),
         "set": {
             "last_decision_at": max((decision.decided_at for decision in decisions), default=None),
+            # All disputed places of a mode in a trace are one conflict.
             "place_decisions": _counts_by_name(
-                decision.decided_by for decision in decisions if not decision.is_verdict
+                name
+                for entry in entries
+                for name, _ in {(d.decided_by, d.mode) for d in entry.decisions if not d.is_verdict}
             ),
         },
     }
@@ -161,11 +165,15 @@ def _readings(passes: Iterable[Pass]) -> set[_Work]:
     }
 
 
-def _unfinished_counts(passes: Sequence[Pass]) -> dict[str, int]:
-    """Return the number of traces that each person has begun and not finished."""
+def _unfinished_counts(passes: Sequence[Pass], study: Study | None) -> dict[str, int]:
+    """Return the number of expected traces that each person has begun and not finished."""
     started = _readings(passes)
     finished = _readings(trace_pass for trace_pass in passes if trace_pass.finished)
-    return _counts_by_name(name for name, _ in started - finished if annotator_kind(name).is_person)
+    return _counts_by_name(
+        name
+        for name, trace in started - finished
+        if annotator_kind(name).is_person and is_expected(study, name, trace)
+    )
 
 
 def _left_out_values(passes: Sequence[Pass], gold_annotators: Container[str]) -> Values:

@@ -36,6 +36,7 @@ from mast_tui.labels import (
     counted_passes,
     finished_by,
 )
+from mast_tui.study import Study, is_expected
 from mast_tui.taxonomy.model import OPEN_SLUG
 
 if TYPE_CHECKING:
@@ -294,7 +295,7 @@ def study_from_workspace(
         categories=taxonomy.at_level(0),
         levels=taxonomy.by_level,
         # How many traces someone has begun is not hidden.
-        unfinished=_unfinished_counts(all_passes, which),
+        unfinished=_unfinished_counts(all_passes, which, workspace.study(taxonomy.ref)),
         rounds=_rounds_of_study(workspace, taxonomy),
         retests=_retest_verdicts(passes, verdicts),
         agents=_agent_verdicts(pass_by_key, finished.traces, verdicts) if compares_agents else (),
@@ -377,14 +378,15 @@ def _settled_absent(workspace: Workspace, ref: str) -> frozenset[tuple[str, str]
     return frozenset(unit for unit, value in last_decisions.items() if value is VerdictValue.ABSENT)
 
 
-def _unfinished_counts(passes: Sequence[Pass], which: Which) -> dict[str, int]:
+def _unfinished_counts(passes: Sequence[Pass], which: Which, study: Study | None) -> dict[str, int]:
     """Return the number of traces that each annotator has begun without a pass that counts."""
     if which == "first":
         readings = [trace_pass for trace_pass in passes if trace_pass.kind in _FIRST_LOOKS]
     else:
         readings = [trace_pass for trace_pass in passes if trace_pass.kind.is_reading]
     begun = {(reading.annotator, reading.trace_id) for reading in readings}
-    return dict(Counter(name for name, _ in begun - counted_passes(passes, which).keys()))
+    unfinished = begun - counted_passes(passes, which).keys()
+    return dict(Counter(name for name, trace in unfinished if is_expected(study, name, trace)))
 
 
 def _rounds_of_study(workspace: Workspace, taxonomy: Taxonomy) -> dict[str, frozenset[str]]:

@@ -85,7 +85,6 @@ if TYPE_CHECKING:
 
     from mast_tui.session import Change, Session
     from mast_tui.ui.annotate.text_screen import Subject
-    from mast_tui.ui.services.open_workspace import OpenWorkspace
 
 
 SPLIT_STEP: Final = 10
@@ -417,19 +416,17 @@ class Arrival(ScreenPart):
         self._target = target
         self.try_to_arrive()
 
-    async def go_to_saved_position(self, workspace: OpenWorkspace) -> None:
+    async def go_to_saved_position(self, session: Session) -> None:
         """Go to the last position in the workspace.
 
         Stay if another location was requested, or the cursor has left the first span.
         """
-        trace = self._state.trace
-        if trace is None or self._target is not None or self._state.index:
+        if self._target is not None or self._state.index:
             return
-        setting_name = _position_setting(workspace, trace.identity.trace_id)
-        get_setting = partial(workspace.workspace.get_setting, setting_name)
+        get_setting = partial(session.workspace.get_setting, _position_setting(session))
         span_key = await self._screen.mast.workspace.carry_out(get_setting)
-        if span_key is not None and self._target is None and self._state.trace is trace:
-            self.go_to(TraceLocation(trace.identity.trace_id, key=span_key))
+        if span_key is not None and self._target is None and self._state.session is session:
+            self.go_to(TraceLocation(session.trace_id, key=span_key))
 
     def try_to_arrive(self) -> None:
         """Go to the location if its span was read. Forget it if the user has moved."""
@@ -469,25 +466,26 @@ class Arrival(ScreenPart):
 
         Nothing is written while the cursor waits for its location, or the server is away.
         """
-        trace = self._state.trace
-        opened = self._screen.mast.opened
-        if trace is None or opened is None or not self._state.has_spans or self._target:
+        session = self._state.session
+        if session is None or not self._state.has_spans or self._target:
             return
         index = self._state.index
         if index == self._saved_index:
             return
         self._saved_index = index
-        if opened.workspace.away:
+        if session.workspace.away:
             return  # the position is not worth waiting for a server
-        setting_name = _position_setting(opened, trace.identity.trace_id)
-        set_setting = partial(opened.workspace.set_setting, setting_name, trace.span(index).key)
+        span_key = session.trace.span(index).key
+        set_setting = partial(session.workspace.set_setting, _position_setting(session), span_key)
         self._screen.mast.writes.do(
             partial(self._screen.mast.workspace.carry_out, set_setting), HeldKeys.NOTHING
         )
 
 
-def _position_setting(opened: OpenWorkspace, trace_id: str) -> str:
-    return f"place of {opened.annotator} in {trace_id}"
+def _position_setting(session: Session) -> str:
+    # A retest must not open where the first labels are.
+    name = f"place of {session.annotator} in {session.trace_id}"
+    return f"{name}, retest" if session.in_retest else name
 
 
 class PaneRow(Horizontal, RenderCache):
@@ -726,8 +724,8 @@ class AnnotateScreen(MainScreen, RenderCache):
             self.hints.clear()
         self.timeline.look_for_repeats()
         self.suggestions.repeat_answers()
-        if not self.commands.queue_waiting_work(session) and self.mast.opened is not None:
-            self.mast.writes.do(partial(self.arrival.go_to_saved_position, self.mast.opened))
+        if not self.commands.queue_waiting_work(session):
+            self.mast.writes.do(partial(self.arrival.go_to_saved_position, session))
 
     def workspace_failed(self) -> None:
         """Discard the waiting work, because no session will be open."""

@@ -729,11 +729,9 @@ class Suggestions(ScreenPart):
 
         It is empty if all visible suggestions are answered.
         """
-        if not self.pending:
-            if session.suggestions_visible:
-                return ""
-            return _no_suggestion_text(session, self._screen.mast)
-        return f"{self._key_of('annotate.next_suggestion')} goes there"
+        if not self.pending and session.suggestions_visible:
+            return ""
+        return self._idle_text(session)
 
     def show_location(self, location: TraceLocation) -> None:
         """Go to a location as soon as the workspace is open."""

@@ -31,7 +31,7 @@ HELP_KEYS: Final = ("question_mark", "f1")
 
 
 class Dialog(ModalScreen[Result | None]):
-    """A dialog that Escape closes without an answer."""
+    """A dialog that Escape closes without an answer. Typed texts need Escape twice."""
 
     CSS_PATH = DIALOGS
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", show=False)]
@@ -50,6 +50,8 @@ class Dialog(ModalScreen[Result | None]):
         self.box = Vertical(classes=f"dialog {kind}")
         self.box.border_title = plain_title(title)
         self.box.border_subtitle = subtitle
+        self._dropped_texts: object = None
+        """The typed texts that Escape drops now; None to ask first."""
 
     def compose(self) -> ComposeResult:
         """Yield the box with its rows."""
@@ -60,9 +62,18 @@ class Dialog(ModalScreen[Result | None]):
     def compose_rows(self) -> ComposeResult:
         """Yield the rows of the box."""
 
+    @property
+    def typed_texts(self) -> object:
+        """The texts that the user has typed or changed; None for none that are worth keeping."""
+        return None
+
     def action_leave(self) -> None:
-        """Close the dialog without an answer."""
-        self.dismiss(None)
+        """Close the dialog without an answer. Before typed texts are lost, ask for Escape again."""
+        if self.typed_texts == self._dropped_texts:
+            self.dismiss(None)
+        else:
+            self._dropped_texts = self.typed_texts
+            self.say_below("Nothing is saved yet: Esc again drops what you typed", error=True)
 
     def say_below(self, text: str, *, error: bool = False) -> None:
         """Show a text in the hint below the content of the dialog.
@@ -277,6 +288,12 @@ class NoteScreen(TypingDialog):
         yield TextLine(self._value, id="text", select_on_focus=self._typing_replaces)
         hint = f"{self._keys} · ^g or F2: in your editor" if self._in_editor else self._keys
         yield Static(Content(hint), classes="hint")
+
+    @property
+    def typed_texts(self) -> str | None:
+        """The text, if the user has changed it."""
+        text = self.query_one(TextLine).value
+        return None if text == self._value else text
 
     def on_mount(self) -> None:
         """Show the end of the text, unless typing replaces it."""

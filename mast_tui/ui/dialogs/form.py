@@ -281,6 +281,11 @@ class Form(Dialog[None]):
         """The current texts of the fields."""
         return {widget.id or "": widget.value for widget in self._field_widgets()}
 
+    @property
+    def typed_texts(self) -> Texts | None:
+        """The texts of the fields, if the user has changed one."""
+        return None if self.texts == self._texts else self.texts
+
     # Fields
 
     @on(events.DescendantFocus)
@@ -391,7 +396,7 @@ class Form(Dialog[None]):
     def action_leave(self) -> None:
         """Return from the text to the fields, or close the form."""
         if self._shown_text is None:
-            self.dismiss(None)
+            super().action_leave()
         elif self._shown_text.on_escape is not None:
             self._shown_text.on_escape()
         else:

@@ -27,7 +27,7 @@ from mast_tui.judges.llm.run.setup import (
 from mast_tui.judges.llm.teaching import default_version
 from mast_tui.judges.protocol import Judge
 from mast_tui.judges.rules import RulesJudge
-from mast_tui.judges.runner import Progress, RunSummary, run_judge
+from mast_tui.judges.runner import Progress, RunSummary, TraceStatus, run_judge
 from mast_tui.judges.twins import TwinsJudge, comparable_runs
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
@@ -570,8 +570,13 @@ class JudgingRequest:
             return f"{name} failed on {counted(len(summary.failed), 'trace')}: {problem}"
         if self._opened.judges_hidden:  # so the number of suggestions is hidden too
             return f"{name} has looked at {traces_text}"
-        count = summary.suggestions
-        result = counted(count, "suggestion") if count else "nothing found"
+        # Suggestions on traces that were judged before are not counted.
+        is_repeated = bool(summary.traces[TraceStatus.KNOWN])
+        if summary.suggestions:
+            noun = "new suggestion" if is_repeated else "suggestion"
+            result = counted(summary.suggestions, noun)
+        else:
+            result = "nothing new" if is_repeated else "nothing found"
         if len(self._traces) == 1:
             return f"{name}: {result}"
         return f"{name} has looked at {traces_text}: {result}"
