@@ -97,7 +97,7 @@ def filled() -> Workspace:
     again: list[Fact] = [PassStarted(PassKind.RETEST), PassFinished(read=3, spans=3)]
     workspace.append([NewEvent(NAMES[0], "t", MAST.ref, 2, fact) for fact in again])
     workspace.append([NewEvent(NAMES[1], "u", MAST.ref, 1, PassStarted(PassKind.BLIND))])
-    study = Study(MAST.ref, NAMES, batches=(("t",),), overlap=0.5, seed=11)
+    study = Study(MAST.ref, NAMES, batches=(("t", "u"),), overlap=0.5, seed=12)
     words = Guideline("g", SLUGS[0], HOSTILE, NAMES[0], "2026-05-04T10:20:30Z")
     protocol = (StudySet(None, study), GuidelineSet("g", None, words))
     workspace.append([NewEvent(NAMES[0], None, MAST.ref, None, fact) for fact in protocol])
@@ -117,7 +117,7 @@ def test_gold_defines_the_modes_and_its_origin(filled: Workspace) -> None:
     assert 'size_categories: ["n<1K"]' in files["README.md"]
     assert 'task_categories: ["text-classification"]' in files["README.md"]
     assert gold["agreement"] == REPORT
-    assert gold["protocol"]["seed"] == 11
+    assert gold["protocol"]["seed"] == 12
     assert gold["guidelines"]["1.1"]["guidelines"][0]["text"] == HOSTILE
     assert gold["left_out"] == {"unfinished": {NAMES[1]: 1}, "retests": {NAMES[0]: 1}, "judges": []}
     assert [len(trace["annotators"]) for trace in gold["traces"]] == [2]
@@ -133,7 +133,7 @@ def test_the_datasheet_says_what_its_figures_rest_on(filled: Workspace) -> None:
     assert "no interval: it needs at least" in text
     assert f"modes left open in finished traces ({NAMES[0]} 7, {NAMES[1]} 7)" in text
     assert "2026-05-04 to 2026-05-04" in text
-    assert "a share of 0.5, one for the others; seed 11" in text
+    assert "a share of 0.5, one for the others; seed 12" in text
     assert f"not finished, by annotator: {NAMES[1]} 1" in text
     assert f"not part of the gold: {NAMES[0]} 1" in text
     assert MAST.content_hash in text

@@ -106,13 +106,13 @@ def test_imported_annotators_are_compared_if_nobody_labelled_here() -> None:
     assert study_from_workspace(annotated.workspace, TAXONOMY).annotators == ("ann",)
 
 
-def test_unfinished_traces_are_counted_unless_hidden(annotated: AnnotatedWorkspace) -> None:
+def test_unfinished_traces_are_counted_also_if_they_are_hidden(annotated: AnnotatedWorkspace) -> None:
     annotated.start("ann", "t3")
     annotated.start("bob", "t2", number=2, kind=PassKind.SECOND_LOOK)
     study = study_from_workspace(annotated.workspace, TAXONOMY)
     assert agreement_document(study, rounds=0)["left_out"]["unfinished"] == {"ann": 1, "bob": 0}
     some = study_from_workspace(annotated.workspace, TAXONOMY, traces=frozenset({"t1", "t2"}))
-    assert agreement_document(some, rounds=0)["left_out"]["unfinished"] == {"ann": 0, "bob": 0}
+    assert agreement_document(some, rounds=0)["left_out"]["unfinished"] == {"ann": 1, "bob": 0}
 
 
 def test_retest_is_compared_only_with_the_first_pass_of_the_same_person(
