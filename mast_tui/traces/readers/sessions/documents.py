@@ -97,7 +97,10 @@ def _select_gemini_messages(
             continue
         for number, message in enumerate(items_of(changes.get("messages"))):
             message_id = identifier_in(fields_of(message), "id") or f"{record.location} {number}"
-            message_by_id[message_id] = SessionRecord(fields_of(message), record.location)
+            # Some lists lack the calls and thoughts of messages that were written before.
+            known = message_by_id.get(message_id)
+            fields = {**(known.value if known is not None else {}), **fields_of(message)}
+            message_by_id[message_id] = SessionRecord(fields, record.location)
     return list(message_by_id.values())
 
 
