@@ -75,5 +75,10 @@ def all_keys() -> str:
     return csv_text(("screen", "keys", "what they do"), rows)
 
 
+def pages() -> dict[Path, str]:
+    """Return the new text of the page and of the file."""
+    return {PAGE: with_table(PAGE, "keys", key_tables()), ALL_KEYS: all_keys()}
+
+
 if __name__ == "__main__":
-    sys.exit(write_or_check({PAGE: with_table(PAGE, "keys", key_tables()), ALL_KEYS: all_keys()}))
+    sys.exit(write_or_check(pages()))

@@ -17,7 +17,7 @@ from typing import Final
 from mast_tui.cli.command_line import split_command
 from mast_tui.cli.dispatch import run
 from mast_tui.traces.io.archive import MOST_BYTES, MOST_MEMBER_BYTES, MOST_MEMBERS
-from tests.attack.trying import ROOM, Outcome, Setting, bad_end, forked, said, wait_for
+from tests.attack.trying import ROOM, Outcome, Setting, bad_end, forked, result_of, wait_for
 from tests.terminal.hostile import HOSTILE
 from tests.traces.damage import mutate
 from tests.traces.zips import Part, archive_of
@@ -65,8 +65,8 @@ def tarred(members: Mapping[str, bytes], *more: tarfile.TarInfo) -> bytes:
             member = tarfile.TarInfo(name)
             member.size = len(content)
             archive.addfile(member, io.BytesIO(content))
-        for one in more:
-            archive.addfile(one)
+        for special in more:
+            archive.addfile(special)
     return data.getvalue()
 
 
@@ -167,13 +167,13 @@ KINDS: Final[Mapping[str, Make]] = {
 
 
 def _inspect(home: Path, url: str) -> int:
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    peak_before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     code = run(split_command(("inspect", url, "--spans")))
-    after = max(
-        resource.getrusage(who).ru_maxrss
-        for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    peak = max(
+        resource.getrusage(processes).ru_maxrss
+        for processes in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     )
-    (home / "grown").write_text(str((after - before) << 10))
+    (home / "grown").write_text(str((peak - peak_before) << 10))
     return code
 
 
@@ -191,7 +191,7 @@ def attack(home: Path, make: Make, draw: random.Random) -> tuple[str, float]:
     files = _files(home)
     work = partial(_inspect, home, url)
     pid = forked(home, work, room=ROOM, surroundings=surroundings)
-    done = said(home, wait_for(pid))
+    done = result_of(home, wait_for(pid))
     grown = int((home / "grown").read_text()) if (home / "grown").exists() else 0
     cached = sum(path.stat().st_size for path in (home / ".cache").rglob("*") if path.is_file())
     new = _files(home) - files - {home / name for name in ("grown", "said.out", "said.err")}

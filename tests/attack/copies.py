@@ -14,7 +14,7 @@ from typing import Final
 from mast_tui.workspace.schema import STATE_TABLES
 from tests.attack.trying import (
     DB,
-    PLACE,
+    IN_DB,
     Done,
     Outcome,
     Setting,
@@ -30,10 +30,10 @@ from tests.attack.trying import (
 WHOLE: Final = 400
 
 TARGET: Final = "copy.db"
-BACKUP: Final = ("workspace", "backup", TARGET, *PLACE)
+BACKUP: Final = ("workspace", "backup", TARGET, *IN_DB)
 COPY: Final = ("workspace", "copy", DB, TARGET)
-CHECK: Final = ("workspace", "check", *PLACE)
-MEND: Final = ("workspace", "check", "--mend", *PLACE)
+CHECK: Final = ("workspace", "check", *IN_DB)
+MEND: Final = ("workspace", "check", "--mend", *IN_DB)
 COPYING: Final = (BACKUP, COPY)
 
 Rows = Mapping[str, Sequence[object]]
@@ -88,27 +88,27 @@ def killed_copy(home: Path, draw: random.Random, seconds: float) -> str:
     source = all_rows(home / DB)
     draw.choice(TARGETS)(home, draw)
     existed = os.path.lexists(home / TARGET)
-    before = _content(home / TARGET)
-    words = draw.choice(COPYING)
-    done = kill(home, words, draw, seconds)
+    old = _content(home / TARGET)
+    arguments = draw.choice(COPYING)
+    done = kill(home, arguments, draw, seconds)
     if done is not None and done.failure:
         return done.failure
     if all_rows(home / DB) != source:
         return "the source has changed"
-    after = _content(home / TARGET)
-    if after != before and (failure := _bad_copy(home)):
+    new = _content(home / TARGET)
+    if new != old and (failure := _bad_copy(home)):
         return f"the target after the kill: {failure}"
-    after = _content(home / TARGET)  # a look at a workspace writes into its file
-    again = command(home, *words)
-    if again.failure:
-        return f"the same command again: {again.failure}"
+    new = _content(home / TARGET)  # a look at a workspace writes into its file
+    repeated = command(home, *arguments)
+    if repeated.failure:
+        return f"the same command again: {repeated.failure}"
     if all_rows(home / DB) != source:
         return "the source has changed when the command was run again"
-    if again.code == 0:
+    if repeated.code == 0:
         return _bad_copy(home)
-    if not existed and after is None:
-        return f"the same command again is refused: {again.err[-300:]}"
-    return "" if _content(home / TARGET) == after else "it was refused, and the target has changed"
+    if not existed and new is None:
+        return f"the same command again is refused: {repeated.err[-300:]}"
+    return "" if _content(home / TARGET) == new else "it was refused, and the target has changed"
 
 
 def _bad_copy(home: Path) -> str:
@@ -138,7 +138,7 @@ def _edit_state(path: Path, draw: random.Random) -> int:
     with closing(sqlite3.connect(path)) as database, database:
         for _ in range(draw.randrange(1, 6)):
             table = draw.choice(STATE_TABLES)
-            plain = [one.name for one in table.columns if not one.primary_key]
+            plain = [field.name for field in table.columns if not field.primary_key]
             where = f"rowid IN (SELECT rowid FROM {table.name} ORDER BY random() LIMIT 3)"
             column = draw.choice(plain) if plain else ""
             value = draw.choice(("x", -1, 2**62, "\x1b[31m", "[", b"\xff"))
@@ -199,8 +199,8 @@ def flipped_bytes(home: Path, draw: random.Random, seconds: float) -> str:
     """Flip bytes of the file anywhere, or cut it."""
     data = bytearray((home / DB).read_bytes())
     for _ in range(draw.choice((1, 3, 20, 200))):
-        place = draw.randrange(len(data)) if draw.random() < 0.8 else draw.randrange(200)
-        data[place] ^= 1 << draw.randrange(8)
+        offset = draw.randrange(len(data)) if draw.random() < 0.8 else draw.randrange(200)
+        data[offset] ^= 1 << draw.randrange(8)
     if draw.random() < 0.2:
         del data[draw.randrange(len(data)) :]
     (home / DB).write_bytes(data)
@@ -208,16 +208,16 @@ def flipped_bytes(home: Path, draw: random.Random, seconds: float) -> str:
 
 
 def _all_commands(home: Path) -> str:
-    before = (home / DB).read_bytes()
-    words: tuple[str, ...]
-    for words in (BACKUP, (*COPY[:3], "second.db"), ("status", *PLACE)):
-        if failure := command(home, *words).failure:
-            return f"{' '.join(words[:2])}: {failure}"
-    if (home / DB).read_bytes() != before:
+    source = (home / DB).read_bytes()
+    arguments: tuple[str, ...]
+    for arguments in (BACKUP, (*COPY[:3], "second.db"), ("status", *IN_DB)):
+        if failure := command(home, *arguments).failure:
+            return f"{' '.join(arguments[:2])}: {failure}"
+    if (home / DB).read_bytes() != source:
         return "backup, copy or status have changed the source"
-    for words in (CHECK, MEND, ("export", "--format", "jsonl", "-o", "out.jsonl", *PLACE)):
-        if failure := _bad_check(command(home, *words)):
-            return f"{' '.join(words[:3])}: {failure}"
+    for arguments in (CHECK, MEND, ("export", "--format", "jsonl", "-o", "out.jsonl", *IN_DB)):
+        if failure := _bad_check(command(home, *arguments)):
+            return f"{' '.join(arguments[:3])}: {failure}"
     return ""
 
 
@@ -241,9 +241,9 @@ def tries(setting: Setting) -> Iterator[Outcome]:
         return
     home = sample_home(setting)
     seconds: dict[str, float] = {}
-    for words in (BACKUP, MEND):
+    for arguments in (BACKUP, MEND):
         with setting.home(home) as alone:
-            seconds[words[1]] = seconds_of(alone, words)
+            seconds[arguments[1]] = seconds_of(alone, arguments)
     for number in numbers:
         name = list(WAYS)[number % len(WAYS)]
         with setting.home(home) as copy:

@@ -22,14 +22,14 @@ def holds_traces(path: Path) -> bool:
 
 def tries(setting: Setting) -> Iterator[Outcome]:
     """Damage the files of the corpus of real traces, or the samples where it is not here."""
-    wanted = max(1, round(WHOLE * setting.share))
+    count = max(1, round(WHOLE * setting.share))
     corpus = CORPUS.is_dir()
     files = list(files_under([CORPUS if corpus else SAMPLES]))
     setting.draw(0).shuffle(files)
     # A process and a first reading for each file: for a small share a few files will do.
-    most = max(1, wanted // EACH_AT_LEAST)
+    most = max(1, count // EACH_AT_LEAST)
     files = list(islice((file for file in files if holds_traces(file[1])), most))
-    each = math.ceil(wanted / len(files))
+    each = math.ceil(count / len(files))
     for name, path in files[setting.job :: setting.jobs]:
         kind = "(cannot be read)"
         for outcome in outcomes_of(path, name, each, setting.seed):
@@ -38,5 +38,5 @@ def tries(setting: Setting) -> Iterator[Outcome]:
                 continue
             failure = outcome.failure if outcome.failure in FAILURES else ""
             case = f"{failure}: {name} #{outcome.number} ({outcome.kind}): {outcome.detail}"
-            what = f"{'a real trace' if corpus else 'a sample'}: {kind}"
-            yield Outcome(setting.kind, what, case if failure else "")
+            attack = f"{'a real trace' if corpus else 'a sample'}: {kind}"
+            yield Outcome(setting.kind, attack, case if failure else "")

@@ -24,7 +24,7 @@ from mast_tui.workspace import Workspace, schema
 from mast_tui.workspace.events.changes import InForce
 from tests.attack.trying import (
     DB,
-    PLACE,
+    IN_DB,
     SAMPLES,
     Outcome,
     Setting,
@@ -32,7 +32,7 @@ from tests.attack.trying import (
     bad_end,
     forked,
     must,
-    said,
+    result_of,
     state,
     unsound,
     wait_for,
@@ -53,7 +53,7 @@ AFTER: Final = (("status", "--json"), ("agree", *FIGURES, "--no-spans"), ("repor
 """Commands after every accepted import, beside one of the exports."""
 
 NAMES: Final = ("mira", "tomas", "judge:rules@1", "judge:x", "gold", "all", "", "mir\u0430", "MIRA")
-WORDS: Final = (
+TEXTS: Final = (
     *(*NAMES, BIDI, HIDDEN, HOSTILE, "\x1b]0;PWNED\x07", "\ud800", "x" * 100_000, "../../x"),
     *("=1+1", "mast@3", "mast@4", "1.3", "present", "absent", "finished", "step_repetition"),
     *("nan", "-1"),
@@ -66,17 +66,17 @@ KINDS: Final = ("label_removed", "verdict_set", "decided", "pass_unfinished", "s
 
 
 def seeds(setting: Setting) -> Path:
-    """A folder with a workspace, and a good file of every format that can be imported."""
+    """Return a folder with a workspace and a good file of every import format."""
     home = setting.folder / "template"
     if home.exists():
         return home
     (home / "set").mkdir(parents=True)
-    must(home, "import", str(SAMPLES / "workspace.jsonl"), "--format", "jsonl", *PLACE)
-    must(home, "judge", str(SAMPLES), "--judge", "rules", "--quiet", *PLACE)
+    must(home, "import", str(SAMPLES / "workspace.jsonl"), "--format", "jsonl", *IN_DB)
+    must(home, "judge", str(SAMPLES), "--judge", "rules", "--quiet", *IN_DB)
     for name in ("jsonl", "csv-long", "csv-wide", "mast-data", "label-studio"):
         everything = () if name in ("jsonl", "csv-wide") else ("--labels", "all")
         out = ("-o", f"good.{name}")
-        must(home, "export", "--format", name, *everything, *out, *PLACE)
+        must(home, "export", "--format", name, *everything, *out, *IN_DB)
     who_and_when(home).rename(home / "good.who-and-when")
     write_json(home / "run-1.json", RUN)
     agentrx(home, {}, {"step_number": 2}).rename(home / "good.agentrx")
@@ -85,7 +85,7 @@ def seeds(setting: Setting) -> Path:
     trail_file(home, {}).rename(home / "good.trail")
     pisama_file(home / "good.pisama")
     write_json(home / "good.agentdebugx", agentdebugx_report())
-    must(home, "page", str(SAMPLES / "ad-restart-loop.jsonl"), "-o", "page.html", *PLACE)
+    must(home, "page", str(SAMPLES / "ad-restart-loop.jsonl"), "-o", "page.html", *IN_DB)
     (home / "page.html").rename(home / "good.page")
     documents = valid_documents()
     for name in ("agentdash", "adamast"):
@@ -102,28 +102,28 @@ def forged(data: bytes, draw: random.Random) -> bytes:
     if lines and '"mast-tui-workspace"' in lines[0] and draw.random() < 0.5:
         return "".join(takeover(lines, draw)).encode()
     for _ in range(draw.randrange(1, 20)):
-        place = draw.randrange(len(lines))
-        lines[place] = _forged_line(lines[place], draw)
+        number = draw.randrange(len(lines))
+        lines[number] = _forged_line(lines[number], draw)
     return "".join(lines).encode("utf-8", "replace")
 
 
 def takeover(lines: list[str], draw: random.Random) -> Iterator[str]:
-    """A file that overrules the adjudicator under a new name, or changes what a judge found."""
+    """Yield a file that overrules the adjudicator by a new name, or changes a judge's findings."""
     yield lines[0]
-    events = [one for one in map(json.loads, lines) if one["record"] == "event"]
+    events = [event for event in map(json.loads, lines) if event["record"] == "event"]
     of_judges = draw.random() < 0.5
     if of_judges:
-        events = [one for one in events if one["annotator"].startswith("judge:")]
-        events = [one for one in events if one["kind"] in ("label_added", "judged")]
+        events = [event for event in events if event["annotator"].startswith("judge:")]
+        events = [event for event in events if event["kind"] in ("label_added", "judged")]
     else:
-        events = [one for one in events if one["kind"] == "decided"]
+        events = [event for event in events if event["kind"] == "decided"]
     chosen = draw.sample(events, draw.randrange(1, len(events) + 1))
-    for number, one in enumerate(chosen, 1):
-        one.pop("chain", None)
+    for number, event in enumerate(chosen, 1):
+        event.pop("chain", None)
         seq = number if draw.random() < 0.5 else 100_000 + number
-        one |= {"id": str(uuid.UUID(int=draw.getrandbits(128), version=4)), "seq": seq}
-        (_changed_judge if of_judges else _changed_decision)(one, draw)
-        yield json.dumps(one) + "\n"
+        event |= {"id": str(uuid.UUID(int=draw.getrandbits(128), version=4)), "seq": seq}
+        (_changed_judge if of_judges else _changed_decision)(event, draw)
+        yield json.dumps(event) + "\n"
 
 
 def _changed_judge(event: dict[str, Any], draw: random.Random) -> None:
@@ -137,16 +137,16 @@ def _changed_judge(event: dict[str, Any], draw: random.Random) -> None:
 
 
 def _changed_decision(event: dict[str, Any], draw: random.Random) -> None:
-    known = event["payload"]["after"] or event["payload"]["before"]
+    original = event["payload"]["after"] or event["payload"]["before"]
     decision = {
-        **known,
+        **original,
         "decided_by": "zoe",
-        "decided_at": draw.choice((known["decided_at"], "2020-01-01T00:00:00Z", "2030", "")),
+        "decided_at": draw.choice((original["decided_at"], "2020-01-01T00:00:00Z", "2030", "")),
         "value": draw.choice(("present", "absent", "unsure")),
-        "targets": draw.choice((known["targets"], [])),
+        "targets": draw.choice((original["targets"], [])),
     }
     if draw.random() < 0.3:
-        decision["item"] = draw.choice((known["mode"], f"{known['mode']}@k1"))
+        decision["item"] = draw.choice((original["mode"], f"{original['mode']}@k1"))
     event["annotator"] = "zoe"
     event["payload"] = {"item": decision["item"], "before": None, "after": decision}
 
@@ -158,17 +158,17 @@ def _forged_line(line: str, draw: random.Random) -> str:
             return json.dumps(_forged_event(record, draw)) + "\n"
     cells = line.rstrip("\n").split(",")
     if not line.lstrip().startswith(("{", "[")) and len(cells) > 3:
-        cells[draw.randrange(len(cells))] = draw.choice(WORDS + NUMBERS).replace("\n", " ")
+        cells[draw.randrange(len(cells))] = draw.choice(TEXTS + NUMBERS).replace("\n", " ")
         return ",".join(cells) + "\n"
     return _changed_words(line, draw)
 
 
 def _changed_words(line: str, draw: random.Random) -> str:
-    found = list(re.finditer(r'"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?', line))
-    if not found:
+    matches = list(re.finditer(r'"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?', line))
+    if not matches:
         return line
-    match = draw.choice(found)
-    word = draw.choice(NUMBERS) if draw.random() < 0.4 else json.dumps(draw.choice(WORDS))
+    match = draw.choice(matches)
+    word = draw.choice(NUMBERS) if draw.random() < 0.4 else json.dumps(draw.choice(TEXTS))
     return line[: match.start()] + word + line[match.end() :]
 
 
@@ -194,7 +194,7 @@ def _forged_event(record: dict[str, Any], draw: random.Random) -> dict[str, Any]
 
 
 def damaged(data: bytes, draw: random.Random) -> bytes:
-    """A file that is damaged anywhere, as traces are."""
+    """Return a file that is damaged anywhere, as traces are."""
     return mutate(data, draw).data
 
 
@@ -210,44 +210,44 @@ WAYS: Final[Mapping[str, Callable[[bytes, random.Random], bytes]]] = {
 def _all(home: Path, file_format: str, file: str, more: str, skip: bool) -> None:
     skipping = ("--skip-errors",) if skip and file_format != "jsonl" else ()
     one_more = ("export", "--format", more, "-o", "after.out")
-    words = ("import", file, "--format", file_format, "--allow-new", *skipping, *PLACE)
-    codes = [run(split_command(words))]
+    arguments = ("import", file, "--format", file_format, "--allow-new", *skipping, *IN_DB)
+    codes = [run(split_command(arguments))]
     if codes == [0]:
-        codes += [run(split_command((*later, *PLACE))) for later in (*AFTER, one_more)]
+        codes += [run(split_command((*later, *IN_DB))) for later in (*AFTER, one_more)]
     (home / "codes").write_text(json.dumps(codes))
 
 
 @dataclass(frozen=True)
-class Known:
-    """A workspace before an import: its tables, the words on each trace, and what is in force."""
+class WorkspaceBefore:
+    """The tables, the verdicts by trace and the entries in force before an import."""
 
     state: State
-    words: Mapping[str, TraceSides]
+    sides: Mapping[str, TraceSides]
     in_force: InForce
 
     @classmethod
-    def of(cls, path: Path) -> Known:
+    def of(cls, path: Path) -> WorkspaceBefore:
         """Read the workspace of a file."""
-        found = state(path)
+        tables = state(path)
         with closing(Workspace.open(path, create=False)) as workspace:
             return cls(
-                found, read_work_by_trace(workspace, load_mast()), workspace.entries_in_force()
+                tables, read_work_by_trace(workspace, load_mast()), workspace.entries_in_force()
             )
 
 
-def guarded(found: State) -> set[tuple[object, ...]]:
+def guarded(tables: State) -> set[tuple[object, ...]]:
     """Return what no import may change: finished passes, visibility, and findings of judges."""
-    passes = {row[:4]: row for row in found["passes"] if row[6] is not None}
-    kept: set[tuple[object, ...]] = {
+    passes = {row[:4]: row for row in tables["passes"] if row[6] is not None}
+    fixed: set[tuple[object, ...]] = {
         ("pass", *key, row[4], row[6], row[11]) for key, row in passes.items() if not _is_judge(row)
     }
     for name in ("verdicts", "span_notes", "reviews"):
-        kept |= {(name, *row) for row in found[name] if row[:4] in passes and not _is_judge(row)}
-    people = [row for row in found["labels"] if not _is_judge(row)]
-    kept |= {("label", *row) for row in people if _pass_of(row) in passes}
-    kept |= {("suggestion", *_without_time(row)) for row in found["labels"] if _is_judge(row)}
-    kept |= {("judge", *one) for one in _judged_values(found) if one[:4] in passes}
-    return kept | {("sight", *row) for row in found["sights"]}
+        fixed |= {(name, *row) for row in tables[name] if row[:4] in passes and not _is_judge(row)}
+    people = [row for row in tables["labels"] if not _is_judge(row)]
+    fixed |= {("label", *row) for row in people if _pass_of(row) in passes}
+    fixed |= {("suggestion", *_without_time(row)) for row in tables["labels"] if _is_judge(row)}
+    fixed |= {("judge", *value) for value in _judged_values(tables) if value[:4] in passes}
+    return fixed | {("sight", *row) for row in tables["sights"]}
 
 
 def _is_judge(row: tuple[object, ...]) -> bool:
@@ -263,19 +263,19 @@ def _pass_of(row: tuple[object, ...]) -> tuple[object, ...]:
 
 
 def _without_time(row: tuple[object, ...]) -> tuple[object, ...]:
-    place = COLUMNS.index("created_at")
-    return (*row[:place], *row[place + 1 :])
+    index = COLUMNS.index("created_at")
+    return (*row[:index], *row[index + 1 :])
 
 
-def _judged_values(found: State) -> set[tuple[object, ...]]:
-    values = {row[:5]: row[5] for row in found["verdicts"] if _is_judge(row)}
-    for row in found["labels"]:
+def _judged_values(tables: State) -> set[tuple[object, ...]]:
+    values = {row[:5]: row[5] for row in tables["verdicts"] if _is_judge(row)}
+    for row in tables["labels"]:
         if _is_judge(row):
             values[(*_pass_of(row), row[COLUMNS.index("mode")])] = "present"
     return {(*key, value) for key, value in values.items()}
 
 
-def overruled(before: Known, path: Path) -> set[tuple[object, ...]]:
+def overruled(before: WorkspaceBefore, path: Path) -> set[tuple[object, ...]]:
     """Return the decisions of before that an import has put out of force or out of the gold.
 
     The sides are those before: what a new annotator says may reopen a mode.
@@ -292,26 +292,26 @@ def overruled(before: Known, path: Path) -> set[tuple[object, ...]]:
             or (table == schema.decisions.name and now != entry)
         ):
             gone.add((table, key, entry))
-    for trace, words in before.words.items():
-        after = replace(words, decisions=decisions.get(trace, ()))
-        gone |= _adjudicated(words) - _adjudicated(after)
+    for trace, sides in before.sides.items():
+        after = replace(sides, decisions=decisions.get(trace, ()))
+        gone |= _adjudicated(sides) - _adjudicated(after)
     return gone
 
 
-def _adjudicated(words: TraceSides) -> set[tuple[object, ...]]:
-    gold = words.gold(load_mast())
+def _adjudicated(sides: TraceSides) -> set[tuple[object, ...]]:
+    gold = sides.gold(load_mast())
     return {
-        (words.trace_id, one.mode, one.value, one.decided_by, one.decided_at)
-        for one in gold.verdicts
-        if one.decided_by
+        (sides.trace_id, entry.mode, entry.value, entry.decided_by, entry.decided_at)
+        for entry in gold.verdicts
+        if entry.decided_by
     } | {
-        (words.trace_id, one.mode, one.target, one.decided_by, one.decided_at)
-        for one in gold.labels
-        if one.decided_by
+        (sides.trace_id, entry.mode, entry.target, entry.decided_by, entry.decided_at)
+        for entry in gold.labels
+        if entry.decided_by
     }
 
 
-def attack(setting: Setting, number: int, template: Path, before: Known) -> Outcome:
+def attack(setting: Setting, number: int, template: Path, before: WorkspaceBefore) -> Outcome:
     """Change a file, import it into a copy of the workspace, and go on with that."""
     draw = setting.draw(number)
     file_format = list(IMPORT_FORMATS)[number % len(IMPORT_FORMATS)]
@@ -327,34 +327,33 @@ def attack(setting: Setting, number: int, template: Path, before: Known) -> Outc
         file.write_bytes(WAYS[way](data, draw))
         more = list(EXPORT_FORMATS)[number // 2 % len(EXPORT_FORMATS)]
         work = partial(_all, home, file_format, file.name, more, draw.random() < 0.7)
-        done = said(home, wait_for(forked(home, work)))
+        done = result_of(home, wait_for(forked(home, work)))
         failure = bad_end(home, done)
-        taken = 0
+        accepted = 0
         if not failure:
-            first, *rest = json.loads((home / "codes").read_text())
-            taken = int(first == 0)
+            first, *later_codes = json.loads((home / "codes").read_text())
+            accepted = int(first == 0)
             after = state(home / DB)
-            if any(rest):
-                failure = f"after it the commands end with {rest}: {done.err[-500:]}"
-            elif not taken:
+            if any(later_codes):
+                failure = f"after it the commands end with {later_codes}: {done.err[-500:]}"
+            elif not accepted:
                 failure = (
                     "" if after == before.state else "it was refused, and changed the workspace"
                 )
             elif gone := guarded(before.state) - guarded(after) | overruled(before, home / DB):
-                failure = (
-                    f"what people had finished is not what it was: {sorted(gone, key=repr)[:2]}"
-                )
+                failure = f"finished work of people has changed: {sorted(gone, key=repr)[:2]}"
             else:
                 failure = unsound(home / DB, imported=True)
         if failure and setting.keep is not None:
             shutil.copy(file, setting.keep / f"{number}.{file_format}")
-        what = f"{file_format}, {way}"
-        return Outcome(setting.kind, what, failure and f"#{number}: {failure}", {"taken": taken})
+        title = f"{file_format}, {way}"
+        failure = failure and f"#{number}: {failure}"
+        return Outcome(setting.kind, title, failure, {"taken": accepted})
 
 
 def tries(setting: Setting) -> Iterator[Outcome]:
     """Every format in turn."""
     template = seeds(setting)
-    before = Known.of(template / DB)
+    before = WorkspaceBefore.of(template / DB)
     for number in setting.numbers(WHOLE):
         yield attack(setting, number, template, before)

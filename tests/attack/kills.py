@@ -34,7 +34,7 @@ from mast_tui.workspace.events.types import (
 from scripts.practice_server import MODEL, Handler
 from tests.attack.trying import (
     DB,
-    PLACE,
+    IN_DB,
     SAMPLES,
     Outcome,
     Setting,
@@ -44,7 +44,7 @@ from tests.attack.trying import (
     ended,
     events,
     must,
-    said,
+    result_of,
     serving,
     state,
     unsound,
@@ -82,7 +82,7 @@ def templates(setting: Setting) -> Path:
     (welcomed / "welcomed").touch()
     shutil.copytree(SAMPLES, home / "set", ignore=shutil.ignore_patterns("*.md"))
     (home / "set" / "workspace.jsonl").rename(home / "samples.jsonl")
-    must(home, "judge", "set", "--judge", "rules", "--quiet", *PLACE)
+    must(home, "judge", "set", "--judge", "rules", "--quiet", *IN_DB)
     _closed_copy(home / DB, home / "old.db")
     must(home, "import", "samples.jsonl", "--format", "jsonl", "--workspace", "samples.db")
     everything = ("--format", "csv-long", "--labels", "all", "-o", "labels.csv")
@@ -93,15 +93,15 @@ def templates(setting: Setting) -> Path:
             _closed_copy(home / DB, home / "older.db")
         of_one = [heading, *(row for row in rows if f",{name}," in row)]
         (home / f"{name}.csv").write_text("".join(of_one), "utf-8")
-        must(home, "import", f"{name}.csv", "--format", "csv-long", "--allow-new", *PLACE)
+        must(home, "import", f"{name}.csv", "--format", "csv-long", "--allow-new", *IN_DB)
     names = ("--annotators", "mira,tomas", "--adjudicators", "carol", "--annotator", "carol")
-    must(home, "study", "set", "set", *names, *PLACE)
+    must(home, "study", "set", "set", *names, *IN_DB)
     return home
 
 
 def _closed_copy(path: Path, target: Path) -> None:
-    with closing(sqlite3.connect(path)) as one, closing(sqlite3.connect(target)) as other:
-        one.backup(other)
+    with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(target)) as copy:
+        source.backup(copy)
 
 
 def _events(home: Path) -> list[Event]:
@@ -166,9 +166,9 @@ _PLAIN: Final = (
 def statements(text: str) -> set[Token]:
     """Return the actions that the last line of the screen reports."""
     line = text.rpartition("\n")[2]
-    found = {(kind, code) for kind, code, words in _STATEMENTS if words.match(line)}
-    found |= {(kind, "") for kind, words in _PLAIN if words.match(line)}
-    return found
+    actions = {(kind, code) for kind, code, pattern in _STATEMENTS if pattern.match(line)}
+    actions |= {(kind, "") for kind, pattern in _PLAIN if pattern.match(line)}
+    return actions
 
 
 def done_by(event: Event) -> set[Token]:
@@ -196,13 +196,13 @@ def done_by(event: Event) -> set[Token]:
             return set()
 
 
-def lost(session: Session, who: str) -> str:
+def lost(session: Session, annotator: str) -> str:
     """Return the actions that were shown and are not recorded."""
-    kept: set[Token] = set()
+    recorded: set[Token] = set()
     for event in _events(session.home):
-        if event.annotator == who:
-            kept |= done_by(event)
-    missing = sorted(session.shown - kept)
+        if event.annotator == annotator:
+            recorded |= done_by(event)
+    missing = sorted(session.shown - recorded)
     return f"shown, but lost: {missing}" if missing else ""
 
 
@@ -296,17 +296,17 @@ def screen(keys: str) -> Callable[[Session], None]:
 class Screen:
     """A screen, its actions, annotator and paths, and the longest time until the kill."""
 
-    what: str
+    title: str
     act: Callable[[Session], None]
-    who: str = "alice"
+    annotator: str = "alice"
     paths: tuple[str, ...] = ("set",)
     seconds: float = 2.5
 
     def attack(self, home: Path, chance: random.Random) -> tuple[str, int]:
         """Use and kill the app; return the failure and the number of actions shown before."""
-        words = (*self.paths, *PLACE, "--annotator", self.who)
-        with app(home, *words) as terminal:
-            terminal.until(self.who)
+        arguments = (*self.paths, *IN_DB, "--annotator", self.annotator)
+        with app(home, *arguments) as terminal:
+            terminal.until(self.annotator)
             until = time.monotonic() + chance.uniform(0.0, self.seconds)
             session = Session(home, terminal, chance, set(), until)
             self.act(session)
@@ -316,7 +316,7 @@ class Screen:
             return f"had ended with {terminal.process.code} before the kill", 0
         if crashed:
             return terminal.text, 0
-        return unsound(home / DB) or lost(session, self.who), len(session.shown)
+        return unsound(home / DB) or lost(session, self.annotator), len(session.shown)
 
 
 # Commands
@@ -326,8 +326,8 @@ class Screen:
 class Command:
     """A command that writes; ``check`` compares its folder with those before and after a run."""
 
-    what: str
-    words: tuple[str, ...]
+    title: str
+    arguments: tuple[str, ...]
     check: Callable[[Path, Path, Path], str]
     prepare: Callable[[Path], None] = lambda _: None
 
@@ -335,43 +335,43 @@ class Command:
         self, setting: Setting, before: Path, chance: random.Random, url: str
     ) -> tuple[str, int]:
         """Kill the command while it works; return the failure and the number of late kills."""
-        words = tuple(word.replace("URL", url) for word in self.words)
-        alone = self._alone(setting, before, words)
+        arguments = tuple(word.replace("URL", url) for word in self.arguments)
+        alone = self._alone(setting, before, arguments)
         start = float((alone / "seconds").read_text())
         late = 0
         while True:
             with setting.home(alone / "before") as home:
-                pid = begin(home, *words)
+                pid = begin(home, *arguments)
                 moment = chance.uniform(0.0, start * 0.8**late)
                 code = ended(pid, moment)
                 if code is None:
                     os.kill(pid, signal.SIGKILL)
                     code = wait_for(pid)
                 if code == -signal.SIGKILL or late == MOST_TRIES:
-                    return self._look(home, alone, words), late
+                    return self._look(home, alone, arguments), late
                 if code != 0:
-                    return said(home, code).failure or f"ended with {code}", late
+                    return result_of(home, code).failure or f"ended with {code}", late
             late += 1
 
-    def _look(self, home: Path, alone: Path, words: Sequence[str]) -> str:
+    def _look(self, home: Path, alone: Path, arguments: Sequence[str]) -> str:
         if failure := unsound(home / DB) or self.check(home, alone / "before", alone / "after"):
             return failure
-        done = command(home, *words)
+        done = command(home, *arguments)
         if done.code != 0:
             return f"the same command again: {done.code} {done.err[-300:]}"
         if failure := unsound(home / DB) or self.check(home, alone / "after", alone / "after"):
             return f"the same command again: {failure}"
         return ""
 
-    def _alone(self, setting: Setting, template: Path, words: Sequence[str]) -> Path:
-        folder = setting.folder / re.sub(r"\W+", "-", self.what)
+    def _alone(self, setting: Setting, template: Path, arguments: Sequence[str]) -> Path:
+        folder = setting.folder / re.sub(r"\W+", "-", self.title)
         if (folder / "seconds").exists():
             return folder
         shutil.copytree(template, folder / "before")
         self.prepare(folder / "before")
         shutil.copytree(folder / "before", folder / "after")
         begun = time.monotonic()
-        must(folder / "after", *words)
+        must(folder / "after", *arguments)
         (folder / "seconds").write_text(str(time.monotonic() - begun))
         return folder
 
@@ -379,14 +379,14 @@ class Command:
 def _pairs(home: Path) -> set[tuple[object, ...]]:
     with closing(Workspace.open(home / DB, create=False)) as workspace:
         return {
-            (one.annotator, one.trace_id, one.mode, one.target, one.pass_number)
-            for one in workspace.labels(pass_number=None)
+            (label.annotator, label.trace_id, label.mode, label.target, label.pass_number)
+            for label in workspace.labels(pass_number=None)
         }
 
 
 def nothing_strange(home: Path, before: Path, after: Path) -> str:
     """Check that each label is one of before or after, and none of before is gone."""
-    now, old, new = _pairs(home), _pairs(before), _pairs(after)
+    now, old, new = map(_pairs, (home, before, after))
     if strange := now - old - new:
         return f"labels of nobody: {sorted(map(str, strange))[:2]}"
     if gone := old - now:
@@ -395,15 +395,15 @@ def nothing_strange(home: Path, before: Path, after: Path) -> str:
 
 
 def all_or_nothing(home: Path, before: Path, after: Path) -> str:
-    counts = [events(one / DB) for one in (home, before, after)]
+    counts = [events(folder / DB) for folder in (home, before, after)]
     return "" if counts[0] in counts[1:] else f"{counts[0]} events, neither of {counts[1:]}"
 
 
 def old_or_new(home: Path, before: Path, after: Path) -> str:
     """Check that each output is that of before or after, and the workspace is unchanged."""
     for path in [*_outputs(before), *_outputs(after)]:
-        found = _content(home, path)
-        if found not in (_content(before, path), _content(after, path)):
+        content = _content(home, path)
+        if content not in (_content(before, path), _content(after, path)):
             return f"{path}: neither the older one nor the newer one"
     strange = _outputs(home) - _outputs(before) - _outputs(after)
     drafts = {path for path in strange if re.fullmatch(r"\.mast-tui-\w+\.part", path.name)}
@@ -427,10 +427,10 @@ def _content(home: Path, path: Path) -> bytes | None:
         return None
 
 
-def older_outputs(words: Sequence[str], home: Path) -> None:
+def older_outputs(arguments: Sequence[str], home: Path) -> None:
     """Write the outputs as they were before the second one labelled: they could be lost."""
     (home / "out").mkdir()
-    must(home, *(word.replace(DB, "older.db") for word in words))
+    must(home, *(argument.replace(DB, "older.db") for argument in arguments))
 
 
 def empty_workspace(home: Path) -> None:
@@ -444,7 +444,7 @@ def fresh_workspace(home: Path) -> None:
     """Begin with a workspace in which nothing is."""
     for path in home.glob(f"{DB}*"):
         path.unlink()
-    must(home, "import", "none.csv", "--format", "csv-long", "--allow-new", *PLACE)
+    must(home, "import", "none.csv", "--format", "csv-long", "--allow-new", *IN_DB)
 
 
 def _none(home: Path) -> None:
@@ -452,28 +452,28 @@ def _none(home: Path) -> None:
     fresh_workspace(home)
 
 
-def _writes(what: str, *words: str) -> Command:
-    words = (*words, *PLACE)
-    return Command(what, words, old_or_new, partial(older_outputs, words))
+def _writes(title: str, *arguments: str) -> Command:
+    arguments = (*arguments, *IN_DB)
+    return Command(title, arguments, old_or_new, partial(older_outputs, arguments))
 
 
 FIGURES: Final = ("--rounds", "0")
 COMMANDS: Final = (
-    Command("judge rules", ("judge", "set", "--judge", "rules", "--quiet", *PLACE),
+    Command("judge rules", ("judge", "set", "--judge", "rules", "--quiet", *IN_DB),
             nothing_strange, _none),
     Command(
         "judge llm",
         ("judge", "set", "--judge", "llm", "--model", MODEL, "--base-url", "URL", "--quiet",
-         *PLACE),
+         *IN_DB),
         nothing_strange,
         empty_workspace,
     ),
-    Command("import jsonl", ("import", "samples.jsonl", "--format", "jsonl", *PLACE),
+    Command("import jsonl", ("import", "samples.jsonl", "--format", "jsonl", *IN_DB),
             all_or_nothing, _none),
     Command(
         "study set",
         ("study", "set", "set", "--annotators", "mira,tomas", "--adjudicators", "carol,dora",
-         "--retest", "0.2", "--annotator", "carol", *PLACE),
+         "--retest", "0.2", "--annotator", "carol", *IN_DB),
         all_or_nothing,
     ),
     *(_writes(f"export {name}", "export", "--format", name, "-o", f"out/{name}.out")
@@ -502,10 +502,10 @@ SOME: Final = ((*SCREENS[:3], *SCREENS[:3]), COMMANDS[:3])
 
 
 def _cases() -> tuple[Screen | Command, ...]:
-    found: list[Screen | Command] = []
+    cases: list[Screen | Command] = []
     for one_screen, one_command in zip_longest([*SCREENS, *SOME[0]], [*COMMANDS, *SOME[1]]):
-        found += [one for one in (one_screen, one_command) if one is not None]
-    return tuple(found)
+        cases += [case for case in (one_screen, one_command) if case is not None]
+    return tuple(cases)
 
 
 CASES: Final = _cases()
@@ -528,15 +528,17 @@ def tries(setting: Setting) -> Iterator[Outcome]:
     template = templates(setting)
     with serving(practice) as url:
         for number in numbers:
-            case, chance = CASES[number % len(CASES)], setting.draw(number)
+            case = CASES[number % len(CASES)]
+            chance = setting.draw(number)
             try:
                 if isinstance(case, Screen):
                     with setting.home(template) as home:
-                        failure, seen = case.attack(home, chance)
-                    notes = {"things shown before kills of screens": float(seen)}
+                        failure, reported = case.attack(home, chance)
+                    notes = {"things shown before kills of screens": float(reported)}
                 else:
                     failure, late = case.attack(setting, template, chance, url)
                     notes = {"kills that came too late and were made again": float(late)}
             except AssertionError as error:
-                failure, notes = str(error), {}
-            yield Outcome(setting.kind, case.what, failure, notes)
+                failure = str(error)
+                notes = {}
+            yield Outcome(setting.kind, case.title, failure, notes)

@@ -35,13 +35,13 @@ NOBODY: Final = 65534
 
 
 def _socket(path: Path) -> None:
-    with closing(socket.socket(socket.AF_UNIX)) as made:
-        here = Path.cwd()
+    with closing(socket.socket(socket.AF_UNIX)) as server:
+        folder = Path.cwd()
         os.chdir(path.parent)  # the path of a socket has to be short
         try:
-            made.bind(path.name)
+            server.bind(path.name)
         finally:
-            os.chdir(here)
+            os.chdir(folder)
 
 
 def _long_log(runs: Path) -> None:
@@ -257,8 +257,9 @@ def template(setting: Setting) -> Path:
         (home / "victim").write_text(VICTIM, "utf-8")
         must(home, *COMMANDS["judge"])
         listed = json.loads(must(home, "inspect", "runs", "--json").out)
-        known = listed["files"][0]["traces"][0]["id"]
-        table = f"trace_id,annotator,mode,value\n{known},mira,1.1,present\n{known},mira,,finished\n"
+        trace_id = listed["files"][0]["traces"][0]["id"]
+        rows = ("trace_id,annotator,mode,value", f"{trace_id},mira,1.1,present")
+        table = "\n".join((*rows, f"{trace_id},mira,,finished", ""))
         (home / "labels.csv").write_text(table, "utf-8")
         must(home, "import", "labels.csv", "--format", "csv-long", "--allow-new")
         if failure := _app(home, read=True):  # which fills the caches
@@ -303,22 +304,22 @@ def attack(setting: Setting, number: int) -> Outcome:
         else:
             failure = _command(home, name, group)
         if (home / "victim").read_text("utf-8") != VICTIM:
-            failure = failure or "what somebody else has written is gone"
+            failure = failure or "another user's file has changed"
         for path in (home / "runs").rglob("*"):
             # Else the folder could not be taken away.
             if path.is_file() and not path.is_symlink() and path.stat().st_mode & 0o777 == 0:
                 path.chmod(0o600)
     traps = GROUPS[group]
-    what = f"{len(traps.traps)} traps {traps.title}: {', '.join(traps.commands)}"
-    return Outcome(setting.kind, what, failure and f"{trap}, {name}: {failure}")
+    title = f"{len(traps.traps)} traps {traps.title}: {', '.join(traps.commands)}"
+    return Outcome(setting.kind, title, failure and f"{trap}, {name}: {failure}")
 
 
 def _command(home: Path, name: str, group: str) -> str:
     done = command(home, *COMMANDS[name], room=ROOM)
     if failure := bad_end(home, done):
         return failure
-    wanted = re.escape(GOOD) if name == "inspect" else r"[1-9]\d* (?:traces? judged|known)"
-    if group in ("folder", "cache") and not re.search(wanted, done.out + done.err):
+    pattern = re.escape(GOOD) if name == "inspect" else r"[1-9]\d* (?:traces? judged|known)"
+    if group in ("folder", "cache") and not re.search(pattern, done.out + done.err):
         return f"the rest is not read: {done.code} {done.out[-300:]} {done.err[-300:]}"
     return ""
 
@@ -328,7 +329,7 @@ def _app(home: Path, *, read: bool) -> str:
     with app(home, "runs", "--annotator", "bob", columns=120, room=ROOM * 2) as terminal:
         try:
             terminal.until(lambda text: GOOD in text or "mast-tui: " in text, seconds=60.0)
-            shown = GOOD in terminal.text
+            is_shown = GOOD in terminal.text
             with suppress(OSError):  # where it has ended already
                 for key in ("down", "o", "enter", "1", "3", "ctrl+q"):
                     terminal.press(key)
@@ -340,7 +341,7 @@ def _app(home: Path, *, read: bool) -> str:
             return f"crashed:\n{terminal.text}"
     if code not in (0, 1):
         return f"ended with {code}:\n{terminal.text}"
-    return "" if shown or not read else f"the good trace is not shown:\n{terminal.text}"
+    return "" if is_shown or not read else f"the good trace is not shown:\n{terminal.text}"
 
 
 def tries(setting: Setting) -> Iterator[Outcome]:

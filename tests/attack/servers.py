@@ -27,7 +27,7 @@ from tests.attack.trying import (
     Setting,
     bad_end,
     forked,
-    said,
+    result_of,
     serving,
     unsound,
     wait_for,
@@ -59,18 +59,18 @@ def _packed(write: Callable[[bytes], object]) -> None:
         write(piece)
 
 
-def _said(text: object, **changed: Any) -> Action:
+def _answer(text: object, **changed: Any) -> Action:
     return answer(text, **{"tokens_in": 10_000, **changed})
 
 
 def _finding(**changed: object) -> Action:
-    found = {"first": 1, "last": 1, "quote": "the", "rationale": "why", "confidence": 0.5}
-    modes = [{"mode": "1.3", "verdict": "present", "findings": [{**found, **changed}]}]
-    return _said(json.dumps({"modes": modes}))
+    finding = {"first": 1, "last": 1, "quote": "the", "rationale": "why", "confidence": 0.5}
+    modes = [{"mode": "1.3", "verdict": "present", "findings": [{**finding, **changed}]}]
+    return _answer(json.dumps({"modes": modes}))
 
 
 def _modes(modes: object) -> Action:
-    return _said(json.dumps({"modes": modes}))
+    return _answer(json.dumps({"modes": modes}))
 
 
 def _header(name: str, value: str, code: int = 429) -> Action:
@@ -85,26 +85,26 @@ ACTIONS: Final[Mapping[str, Callable[[], Action]]] = {
     "a web page": html,
     "a web page as an error": lambda: html(502),
     "no answer to the connection": close,
-    "half an answer": lambda: _said("{}").cut(20),
-    "a reset in the midst": lambda: _said("{}").cut(20, reset=True),
-    "an answer a byte at a time": lambda: _said("{}").dripping(0.05),
+    "half an answer": lambda: _answer("{}").cut(20),
+    "a reset in the midst": lambda: _answer("{}").cut(20, reset=True),
+    "an answer a byte at a time": lambda: _answer("{}").dripping(0.05),
     "a list as the document": lambda: document([]),
     "a number as the document": lambda: document(1e300),
     "no choices": lambda: document({"choices": []}),
     "choices of another type": lambda: document({"choices": {"0": None}}),
-    "a text of another type": lambda: _said(["x", {"type": "text", "text": "{}"}]),
-    "no text": lambda: _said(None),
-    "a refusal": lambda: _said(None, refusal="I will not"),
-    "cut off by length": lambda: _said('{"modes": [', finish="length"),
-    "usage of minus one": lambda: _said("{}", tokens_in=-1, tokens_out=-1),
-    "usage without bounds": lambda: _said("{}", tokens_in=10**400),
+    "a text of another type": lambda: _answer(["x", {"type": "text", "text": "{}"}]),
+    "no text": lambda: _answer(None),
+    "a refusal": lambda: _answer(None, refusal="I will not"),
+    "cut off by length": lambda: _answer('{"modes": [', finish="length"),
+    "usage of minus one": lambda: _answer("{}", tokens_in=-1, tokens_out=-1),
+    "usage without bounds": lambda: _answer("{}", tokens_in=10**400),
     "NaN and Infinity": lambda: raw(b'{"choices": [{"message": {"content": NaN}}]}'),
     "not UTF-8": lambda: raw(b'{"choices": "\xff\xfe\x00"}'),
-    "half a character": lambda: _said('{"modes": "\\ud800"}'),
+    "half a character": lambda: _answer('{"modes": "\\ud800"}'),
     "a deep document": lambda: raw(DEEP.encode()),
-    "a deep answer": lambda: _said(DEEP),
-    "keys that are there twice": lambda: _said('{"modes": [], "modes": {}, "modes": 1}'),
-    "words around the answer": lambda: _said('Sure!\n```json\n{"modes": []}\n```\nBye.'),
+    "a deep answer": lambda: _answer(DEEP),
+    "keys that are there twice": lambda: _answer('{"modes": [], "modes": {}, "modes": 1}'),
+    "words around the answer": lambda: _answer('Sure!\n```json\n{"modes": []}\n```\nBye.'),
     "an unknown mode": lambda: _modes([{"mode": "9.9", "verdict": "present"}]),
     "modes of other types": lambda: _modes([None, 1, [], {"mode": {}}, {"mode": "1.3"}]),
     "a hundred thousand findings": lambda: _modes(
@@ -214,37 +214,37 @@ def serve(folder: Path, tell: Callable[[str], None]) -> None:
         server.serve_forever()
 
 
-def _judge(words: Sequence[str]) -> int:
+def _judge(arguments: Sequence[str]) -> int:
     timing = FakeTime().timing
     for module in (client, rate_limiter):
         vars(module)["Timing"] = lambda: timing  # only in this process
     (client.Client.__init__.__kwdefaults__ or {})["tries"] = 2
-    return run(split_command(words))
+    return run(split_command(arguments))
 
 
 def attack(setting: Setting, behaviour: int, url: str) -> Outcome:
     """Have a trace judged by one of the servers, with little memory and a key in the open."""
     names = [*ACTIONS, *STREAMS]
-    words: tuple[str, ...] = ("judge", TRACE, "--judge", "llm", "--model", "m")
-    words = (*words, "--base-url", f"{url}/{behaviour}/v1", "--workspace", DB)
-    words = (*words, "--timeout", str(SECONDS))
+    arguments: tuple[str, ...] = ("judge", TRACE, "--judge", "llm", "--model", "m")
+    arguments = (*arguments, "--base-url", f"{url}/{behaviour}/v1", "--workspace", DB)
+    arguments = (*arguments, "--timeout", str(SECONDS))
     with setting.home() as home:
         shutil.copy(SAMPLES / TRACE, home / TRACE)
         surroundings = {"OPENAI_API_KEY": KEY}
-        work = partial(_judge, words)
-        done = said(home, wait_for(forked(home, work, room=ROOM, surroundings=surroundings)))
+        work = partial(_judge, arguments)
+        done = result_of(home, wait_for(forked(home, work, room=ROOM, surroundings=surroundings)))
         asked = setting.folder / f"asked-{behaviour}"
         failure = bad_end(home, done) or ("" if asked.exists() else f"nobody was asked: {done.err}")
         if KEY in done.out + done.err:
             failure = failure or "the key is shown"
         if (home / DB).exists():
             failure = failure or unsound(home / DB)
-            kept = b"".join(path.read_bytes() for path in home.glob(f"{DB}*"))
-            failure = failure or ("the key is in the workspace" if KEY.encode() in kept else "")
-    what = f"{len(ACTIONS)} answers, errors and headers"
+            data = b"".join(path.read_bytes() for path in home.glob(f"{DB}*"))
+            failure = failure or ("the key is in the workspace" if KEY.encode() in data else "")
+    title = f"{len(ACTIONS)} answers, errors and headers"
     if behaviour >= len(ACTIONS):
-        what = f"{len(STREAMS)} streams without an end, and bombs"
-    return Outcome(setting.kind, what, failure and f"{names[behaviour]}: {failure}")
+        title = f"{len(STREAMS)} streams without an end, and bombs"
+    return Outcome(setting.kind, title, failure and f"{names[behaviour]}: {failure}")
 
 
 def tries(setting: Setting) -> Iterator[Outcome]:

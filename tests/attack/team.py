@@ -53,7 +53,7 @@ def _statement(draw: random.Random, connection: psycopg.Connection[Any], *, reve
 
 def ask(team: Team, draw: random.Random, *, reveals: bool) -> str:
     """Send random statements in a transaction; return what was seen, changed or kept waiting."""
-    before = everything(team)
+    old_rows = everything(team)
     sent: list[str] = []
     with team.sql(ME) as mira:
         answers: list[str] = []
@@ -66,8 +66,8 @@ def ask(team: Team, draw: random.Random, *, reveals: bool) -> str:
             answers.append(answer)
             failed = mira.info.transaction_status is psycopg.pq.TransactionStatus.INERROR
             back = failed or draw.random() < 0.3
-            kept = "ROLLBACK TO" if back else draw.choice(("RELEASE", "SAVEPOINT again_"))
-            asked(mira, f"{kept} s{number}".replace("again_ ", "again_"))
+            end = "ROLLBACK TO" if back else draw.choice(("RELEASE", "SAVEPOINT again_"))
+            asked(mira, f"{end} s{number}".replace("again_ ", "again_"))
         try:
             check_nothing_is_seen(mira, *answers)
             check_others_can_work(team)
@@ -78,8 +78,8 @@ def ask(team: Team, draw: random.Random, *, reveals: bool) -> str:
             check_nothing_is_seen(mira)
         except AssertionError as error:
             return f"after the transaction: {error}; sent: {sent[-5:]}"
-    after = everything(team)
-    changed = [name for name in before if name in NOT_MINE and before[name] != after[name]]
+    new_rows = everything(team)
+    changed = [name for name in old_rows if name in NOT_MINE and old_rows[name] != new_rows[name]]
     return f"rows of others have changed in {', '.join(changed)}: {sent[-5:]}" if changed else ""
 
 

@@ -29,6 +29,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -47,7 +48,7 @@ ROOT: Final = Path(__file__).parents[2]
 SAMPLES: Final = ROOT / "sample_traces"
 
 DB: Final = "w.db"
-PLACE: Final = ("--workspace", DB)
+IN_DB: Final = ("--workspace", DB)
 """The workspace of a home, and the option that names it."""
 
 PATIENCE: Final = 120.0
@@ -186,7 +187,7 @@ class App(fdspawn):  # type: ignore[misc]
 
 
 def app(
-    home: Path, *words: str, columns: int = 100, rows: int = 30, room: int | None = None
+    home: Path, *arguments: str, columns: int = 100, rows: int = 30, room: int | None = None
 ) -> Terminal:
     """Start the app with these arguments in a terminal of its own."""
     pid, descriptor = pty.fork()
@@ -195,7 +196,7 @@ def app(
         sys.stdin = os.fdopen(0)  # multiprocessing has closed it in the parent
         setattr(sys, "__stdin__", sys.stdin)  # noqa: B010 - it is declared to be final
         fcntl.ioctl(0, termios.TIOCSWINSZ, array.array("H", [rows, columns, 0, 0]))
-        _leave(lambda: mast_tui_main(words))
+        _leave(lambda: mast_tui_main(arguments))
     process = App(descriptor, pid)
     return Terminal(home=home, columns=columns, rows=rows, process=process)
 
@@ -262,7 +263,7 @@ class Done:
 
     @property
     def failure(self) -> str:
-        """Why the command ended badly, or an empty text: exit codes 1 and 2 need a message."""
+        """The reason of a bad end, or an empty text; exit codes 1 and 2 need a message."""
         if self.code is None:
             return f"hangs: not done after {PATIENCE:.0f} s"
         if "Traceback" in self.out + self.err:
@@ -278,24 +279,27 @@ class Done:
 
 def command(
     home: Path,
-    *words: str,
+    *arguments: str,
     room: int | None = None,
     surroundings: Mapping[str, str] | None = None,
     seconds: float = PATIENCE,
 ) -> Done:
     """Run a command to its end or for so many seconds."""
-    pid = begin(home, *words, room=room, surroundings=surroundings)
-    return said(home, wait_for(pid, seconds))
+    pid = begin(home, *arguments, room=room, surroundings=surroundings)
+    return result_of(home, wait_for(pid, seconds))
 
 
 def begin(
-    home: Path, *words: str, room: int | None = None, surroundings: Mapping[str, str] | None = None
+    home: Path,
+    *arguments: str,
+    room: int | None = None,
+    surroundings: Mapping[str, str] | None = None,
 ) -> int:
     """Start a command and return its process id."""
-    return forked(home, lambda: run(split_command(words)), room=room, surroundings=surroundings)
+    return forked(home, lambda: run(split_command(arguments)), room=room, surroundings=surroundings)
 
 
-def said(home: Path, code: int | None) -> Done:
+def result_of(home: Path, code: int | None) -> Done:
     """Return the exit code with the output of the last command of a folder."""
     texts = [(home / f"said.{end}").read_text("utf-8", "replace") for end in ("out", "err")]
     return Done(code, *texts)
@@ -312,36 +316,36 @@ def bad_end(home: Path, done: Done) -> str:
     return f"wrote what a terminal obeys: {bad[:3]}" if bad else ""
 
 
-def kill(home: Path, words: Sequence[str], draw: random.Random, seconds: float) -> Done | None:
+def kill(home: Path, arguments: Sequence[str], draw: random.Random, seconds: float) -> Done | None:
     """Kill a command at a random moment; return its result if it had ended before."""
-    pid = begin(home, *words)
+    pid = begin(home, *arguments)
     code = ended(pid, draw.uniform(0.0, seconds))
     if code is None:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
         code = wait_for(pid)
-    return None if code == -signal.SIGKILL else said(home, code)
+    return None if code == -signal.SIGKILL else result_of(home, code)
 
 
-def seconds_of(home: Path, words: Sequence[str]) -> float:
+def seconds_of(home: Path, arguments: Sequence[str]) -> float:
     """Run a command to its end and return the seconds that it took."""
     begun = time.monotonic()
-    must(home, *words)
+    must(home, *arguments)
     return time.monotonic() - begun
 
 
 @contextmanager
 def serving(serve: Callable[[Callable[[str], None]], None]) -> Iterator[str]:
     """Run a server in a child, which reports its address through a function."""
-    ours, theirs = os.pipe()
+    receiver, sender = os.pipe()
     pid = os.fork()
     if pid == 0:
-        os.close(ours)
-        _leave(lambda: serve(lambda text: (os.write(theirs, f"{text}\n".encode()), None)[1]))
-    os.close(theirs)
+        os.close(receiver)
+        _leave(lambda: serve(lambda text: (os.write(sender, f"{text}\n".encode()), None)[1]))
+    os.close(sender)
     try:
-        with os.fdopen(ours) as told:
-            yield told.readline().strip()
+        with os.fdopen(receiver) as address:
+            yield address.readline().strip()
     finally:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
@@ -352,7 +356,8 @@ def serving(serve: Callable[[Callable[[str], None]], None]) -> Iterator[str]:
 
 @cache
 def _state_of_columns(table: str) -> str:
-    return ", ".join(c.name for one in STATE_TABLES if one.name == table for c in one.columns)
+    columns = next(state.columns for state in STATE_TABLES if state.name == table)
+    return ", ".join(column.name for column in columns)
 
 
 State = Mapping[str, tuple[tuple[object, ...], ...]]
@@ -391,23 +396,21 @@ def unsound(path: Path, *, imported: bool = False) -> str:
         numbered = "SELECT annotator, seq FROM events GROUP BY 1, 2 HAVING count(*) > 1"
         if not imported and (twice := database.execute(numbered).fetchall()):
             return f"events counted alike: {twice[:3]}"
-    before = state(path)
+    recorded = state(path)
     if not imported and (doubled := _doubled(path)):
         return f"labels there twice: {doubled[:3]}"
     with closing(Workspace.open(path, create=False)) as workspace:
         workspace.rebuild()
-    after = state(path)
-    other = [name for name in before if before[name] != after[name]]
+    rebuilt = state(path)
+    other = [name for name in recorded if recorded[name] != rebuilt[name]]
     return f"state tables {', '.join(other)} are not what the events come to" if other else ""
 
 
 def _doubled(path: Path) -> list[object]:
     with closing(Workspace.open(path, create=False)) as workspace:
-        found = Counter(
-            (one.annotator, one.trace_id, one.taxonomy, one.mode, one.target, one.origin, one.note)
-            for one in workspace.labels()
-        )
-    return [label for label, times in found.items() if times > 1]
+        key = attrgetter("annotator", "trace_id", "taxonomy", "mode", "target", "origin", "note")
+        counts = Counter(map(key, workspace.labels()))
+    return [label for label, count in counts.items() if count > 1]
 
 
 def sample_home(setting: Setting) -> Path:
@@ -415,13 +418,13 @@ def sample_home(setting: Setting) -> Path:
     home = setting.folder / "template"
     if not home.exists():
         home.mkdir(parents=True)
-        must(home, "import", str(SAMPLES / "workspace.jsonl"), "--format", "jsonl", *PLACE)
+        must(home, "import", str(SAMPLES / "workspace.jsonl"), "--format", "jsonl", *IN_DB)
     return home
 
 
-def must(home: Path, *words: str) -> Done:
+def must(home: Path, *arguments: str) -> Done:
     """Run a command that has to succeed."""
-    done = command(home, *words)
+    done = command(home, *arguments)
     if done.code != 0:
-        raise RuntimeError(f"{' '.join(words)}: {done.code}\n{done.out}{done.err}")
+        raise RuntimeError(f"{' '.join(arguments)}: {done.code}\n{done.out}{done.err}")
     return done

@@ -28,7 +28,7 @@ ROUNDS: Final = 2000
 WRONG: Final = 0.08
 """The error rate of annotators."""
 
-THEN: Final = "2026-01-01T00:00:00Z"
+TIME: Final = "2026-01-01T00:00:00Z"
 
 
 def write_workspace(path: Path, traces: int, seed: int) -> None:
@@ -56,14 +56,14 @@ def write_workspace(path: Path, traces: int, seed: int) -> None:
     engine = create_engine(f"sqlite:///{path}")
     with engine.begin() as connection:
         connection.execute(schema.traces.insert(), [_trace(trace) for trace in ids])
-        for place, name in enumerate(ANNOTATORS):
+        for index, name in enumerate(ANNOTATORS):
             passes = [
                 {"annotator": name, "trace_id": trace, "taxonomy": taxonomy.ref} for trace in ids
             ]
             connection.execute(schema.passes.insert(), [key | _PASS for key in passes])
             verdicts: list[dict[str, Any]] = []
             labels: list[dict[str, Any]] = []
-            for key, row in zip(passes, present[place].tolist(), strict=True):
+            for key, row in zip(passes, present[index].tolist(), strict=True):
                 for mode, is_present in zip(taxonomy.modes, row, strict=True):
                     cell = key | {"pass_number": 1, "mode": mode.slug}
                     if is_present:
@@ -78,8 +78,8 @@ def write_workspace(path: Path, traces: int, seed: int) -> None:
 _PASS: Final[dict[str, Any]] = {
     "number": 1,
     "kind": "blind",
-    "started_at": THEN,
-    "finished_at": THEN,
+    "started_at": TIME,
+    "finished_at": TIME,
     "judge_seen": False,
     "withdrawn": False,
     "withheld": False,
@@ -88,7 +88,7 @@ _LABEL: Final[dict[str, Any]] = {
     "note": "",
     "origin": "manual",
     "saw_suggestions": False,
-    "created_at": THEN,
+    "created_at": TIME,
 }
 
 
@@ -101,18 +101,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--traces", type=int, default=10_000)
     parser.add_argument("--times", type=int, default=3)
-    chosen = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="mast-tui-agreement-") as name:
         path = Path(name) / "workspace.db"
-        write_workspace(path, chosen.traces, 1)
-        taken = [timed("agree", "--workspace", str(path), "--json") for _ in range(chosen.times)]
-    document = json.loads(taken[0].output)
+        write_workspace(path, options.traces, 1)
+        runs = [timed("agree", "--workspace", str(path), "--json") for _ in range(options.times)]
+    document = json.loads(runs[0].output)
     assert document["bootstrap"]["rounds"] == ROUNDS, "the command takes another number of rounds"
-    every = ", ".join(f"{one.wall:.2f}" for one in taken)
+    every = ", ".join(f"{run.wall:.2f}" for run in runs)
     print(
-        f"{len(ANNOTATORS)} annotators, {chosen.traces} traces, {ROUNDS} resamples: "
-        f"{median(one.wall for one in taken):.2f} s ({every}), "
-        f"{median(one.processor for one in taken):.2f} s of processors"
+        f"{len(ANNOTATORS)} annotators, {options.traces} traces, {ROUNDS} resamples: "
+        f"{median(run.wall for run in runs):.2f} s ({every}), "
+        f"{median(run.processor for run in runs):.2f} s of processors"
     )
 
 

@@ -43,10 +43,10 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=MEASURES, metavar="NAME", help="these alone")
     parser.add_argument("--data", type=Path, metavar="DIR", help="where the data is kept")
     parser.add_argument("--timeout", type=float, default=120.0, help="seconds (default: 120)")
-    given = parser.parse_args()
-    setting = Setting(Data(given.data), given.quick, given.timeout)
+    options = parser.parse_args()
+    setting = Setting(Data(options.data), options.quick, options.timeout)
     print(machine(), flush=True)
-    for name in given.only or MEASURES:
+    for name in options.only or MEASURES:
         title, measure = MEASURES[name]
         begun = perf_counter()
         rows = attempt(title, partial(measure, setting))

@@ -27,13 +27,13 @@ class Took:
     output: str
 
 
-def timed(*words: str) -> Took:
+def timed(*arguments: str) -> Took:
     """Run ``mast-tui`` with these arguments; exit if it fails."""
     plain = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     with TemporaryFile("w+") as output:
         begun = time.perf_counter()
         process = subprocess.Popen(
-            [sys.executable, "-m", "mast_tui", *words],
+            [sys.executable, "-m", "mast_tui", *arguments],
             stdout=output,
             env=plain | {"PYTHONPATH": str(ROOT), "XDG_CONFIG_HOME": os.devnull},
         )
@@ -43,5 +43,5 @@ def timed(*words: str) -> Took:
         output.seek(0)
         text = output.read()
     if process.returncode:
-        sys.exit(f"{' '.join(words)}: exit code {process.returncode}")
+        sys.exit(f"{' '.join(arguments)}: exit code {process.returncode}")
     return Took(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, text)

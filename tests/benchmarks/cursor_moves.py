@@ -37,15 +37,15 @@ KEY_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One key: when its redraw began and ended, when the span's title came, and all its bytes.
+    """The redraw after a key: seconds to its first and last byte and to the title, and its size.
 
-    ``scrolls`` marks a move at the lower edge of the timeline, ``one_line`` one between spans of
+    ``scrolls`` marks a move at the lower edge of the timeline, ``one_line`` a move between spans of
     one line each.
     """
 
     first_byte: float
     last_byte: float
-    shown: float
+    title_time: float
     size: int
     scrolls: bool
     one_line: bool
@@ -66,16 +66,16 @@ def measure(setting: Setting) -> list[Row]:
         rows += attempt(f"keys at {spans:,} spans", at_size)
 
     def growing() -> list[Row]:
-        seconds, come = moves_while_reading(setting, setting.big, keys)
-        what = f"key → next span's title, {setting.big_name} while the index grows"
-        note = f"{come:.0%} of the keys before it was whole"
-        return [times(what, seconds, against=base.get("shown"), note=note)]
+        seconds, early_share = moves_while_reading(setting, setting.big, keys)
+        title = f"key → next span's title, {setting.big_name} while the index grows"
+        note = f"{early_share:.0%} of the keys before it was whole"
+        return [times(title, seconds, against=base.get("shown"), note=note)]
 
     def followed() -> list[Row]:
         seconds = moves_while_followed(setting, keys)
-        what = f"key → next span's title, while {WRITTEN_A_SECOND} spans a second are written"
+        title = f"key → next span's title, while {WRITTEN_A_SECOND} spans a second are written"
         slowest = f"slowest {1000 * max(seconds):.0f} ms; all {WRITTEN:,} spans came"
-        return [times(what, seconds, against=base.get("shown"), note=slowest)]
+        return [times(title, seconds, against=base.get("shown"), note=slowest)]
 
     rows += attempt("keys while the index grows", growing)
     return [*rows, *attempt("keys while the file grows", followed)]
@@ -98,12 +98,12 @@ def _moves(setting: Setting, rollout: Rollout, keys: int) -> list[Move]:
 
 
 def _move(program: Program, index: int, other: int, *, scrolls: bool) -> Move:
-    before = len(program.raw)
+    length = len(program.raw)
     sent = program.send(b"j" if other > index else b"k")
-    shown = program.until_bytes(_title(other), KEY_SECONDS, since=before)
+    title_time = program.until_bytes(_title(other), KEY_SECONDS, since=length)
     redraw = program.until_quiet(sent)
     one_line = is_one_line(index) and is_one_line(other)
-    return Move(redraw.first, redraw.last, shown - sent, redraw.size, scrolls, one_line)
+    return Move(redraw.first, redraw.last, title_time - sent, redraw.size, scrolls, one_line)
 
 
 def _rows(size: str, moves: Sequence[Move], base: dict[str, Row]) -> list[Row]:
@@ -113,7 +113,7 @@ def _rows(size: str, moves: Sequence[Move], base: dict[str, Row]) -> list[Row]:
     rows = {
         "first": times(f"key → first byte, {size}", [m.first_byte for m in still]),
         "still": times(f"key → last byte, {size}", [m.last_byte for m in still]),
-        "shown": times(f"key → next span's title, {size}", [m.shown for m in still]),
+        "shown": times(f"key → next span's title, {size}", [m.title_time for m in still]),
         "scrolling": times(
             f"key that scrolls → last byte, {size}", [m.last_byte for m in scrolling]
         ),
@@ -121,17 +121,17 @@ def _rows(size: str, moves: Sequence[Move], base: dict[str, Row]) -> list[Row]:
         "other": _bytes(f"any other move, {size}", still, one_line=False),
         "scrolled": _bytes(f"a move that scrolls, {size}", scrolling, one_line=True),
     }
-    found = [
-        replace(row, against=base[name].what, base=base[name].middle) if name in base else row
+    compared = [
+        replace(row, against=base[name].title, base=base[name].middle) if name in base else row
         for name, row in rows.items()
     ]
     for name, row in rows.items():
         base.setdefault(name, row)
-    return found
+    return compared
 
 
-def _bytes(what: str, moves: Sequence[Move], *, one_line: bool) -> Row:
-    return Row(what, tuple(m.size for m in moves if m.one_line == one_line), "bytes")
+def _bytes(title: str, moves: Sequence[Move], *, one_line: bool) -> Row:
+    return Row(title, tuple(m.size for m in moves if m.one_line == one_line), "bytes")
 
 
 def moves_while_reading(setting: Setting, rollout: Rollout, keys: int) -> tuple[list[float], float]:
@@ -165,8 +165,8 @@ def moves_while_followed(setting: Setting, keys: int) -> list[float]:
         def write_on() -> None:
             a_round = max(1, round(len(lines) / WRITTEN * WRITTEN_A_SECOND * ROUND))
             with path.open("ab", buffering=0) as file:
-                for at in range(begun, len(lines), a_round):
-                    file.write(b"".join(lines[at : at + a_round]))
+                for start in range(begun, len(lines), a_round):
+                    file.write(b"".join(lines[start : start + a_round]))
                     sleep(ROUND)
 
         with ours(path) as program, ThreadPoolExecutor(1) as writer:
@@ -182,11 +182,11 @@ def moves_while_followed(setting: Setting, keys: int) -> list[float]:
 
 def press_down(program: Program, index: int) -> float:
     """Return the seconds from ``j`` on the span at ``index`` to the title of the next."""
-    before = len(program.raw)
+    length = len(program.raw)
     sent = program.send(b"j")
-    shown = program.until_bytes(_title(index + 1), KEY_SECONDS, since=before)
+    title_time = program.until_bytes(_title(index + 1), KEY_SECONDS, since=length)
     program.drain(0.05)
-    return shown - sent
+    return title_time - sent
 
 
 def _title(index: int) -> bytes:

@@ -99,8 +99,8 @@ class Data:
             facts.write_bytes(orjson.dumps(asdict(write(path))))
 
         path = self._made(name, write_with_facts)
-        known = orjson.loads(facts.read_bytes())
-        return Rollout(path, RolloutFacts(known["spans"], known["lines"], tuple(known["rare"])))
+        values = orjson.loads(facts.read_bytes())
+        return Rollout(path, RolloutFacts(values["spans"], values["lines"], tuple(values["rare"])))
 
     def _made(self, name: str, write: Callable[[Path], None]) -> Path:
         path = self.folder / name
@@ -179,14 +179,14 @@ def _events(
 ) -> list[NewEvent]:
     """Return a pass of one annotator over one trace with ``count`` labels."""
 
-    def label(place: int) -> Label:
-        key = keys[place % len(keys)]
+    def label(number: int) -> Label:
+        key = keys[number % len(keys)]
         return Label(
             id=workspace.new_id(),
             annotator=annotator,
             trace_id=trace_id,
             taxonomy=taxonomy,
-            mode=modes[place % len(modes)],
+            mode=modes[number % len(modes)],
             target=Target(key, key),
         )
 

@@ -19,7 +19,7 @@ _PROSE: Final = (
     "the test cache retry pod queue limit owner span build path fails after change because module "
     "returns empty value check parser config handler writes index before reading next offset"
 )
-_WORDS: Final = tuple(_PROSE.split())
+_TERMS: Final = tuple(_PROSE.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,8 @@ class Layout:
 
 def write_document(path: Path, size: int, layout: str, *, seed: int) -> int:
     """Write about ``size`` bytes of one of ``LAYOUTS``; return how many steps there are."""
-    rng, made = Random(seed), LAYOUTS[layout]
+    rng = Random(seed)
+    made = LAYOUTS[layout]
     block = b",\n".join(made.step(rng, number) for number in range(STEPS_AT_ONCE))
     count = max(1, round(size / (len(block) + 2)))
     with path.open("wb") as file:
@@ -49,26 +50,26 @@ def _numbered(block: bytes, count: int) -> Iterator[bytes]:
         yield block.replace(_NUMBER, b"%08d" % number)
 
 
-def _said(rng: Random, words: int) -> str:
-    return " ".join(rng.choices(_WORDS, k=words))
+def _sentence(rng: Random, count: int) -> str:
+    return " ".join(rng.choices(_TERMS, k=count))
 
 
 def _listing(rng: Random) -> str:
     lines = round(4 * 60 ** rng.random() ** 2)
     return "\n".join(
-        f"src/{rng.choice(_WORDS)}.py:{line}: {_said(rng, 8)}" for line in range(lines)
+        f"src/{rng.choice(_TERMS)}.py:{line}: {_sentence(rng, 8)}" for line in range(lines)
     )
 
 
 def _atif(rng: Random, number: int) -> bytes:
     call = f"call_{_NUMBER.decode()}{number:04d}"
-    command = f"rg -n '{rng.choice(_WORDS)}' src/{_NUMBER.decode()}.{number}.py"
+    command = f"rg -n '{rng.choice(_TERMS)}' src/{_NUMBER.decode()}.{number}.py"
     return _json(
         {
             "step_id": number + 1,
             "source": "agent",
-            "message": f"Step {_NUMBER.decode()}.{number}: {_said(rng, 20)}",
-            "reasoning_content": _said(rng, 40),
+            "message": f"Step {_NUMBER.decode()}.{number}: {_sentence(rng, 20)}",
+            "reasoning_content": _sentence(rng, 40),
             "tool_calls": [
                 {"tool_call_id": call, "function_name": "bash", "arguments": {"command": command}}
             ],
@@ -80,10 +81,10 @@ def _atif(rng: Random, number: int) -> bytes:
 def _swe_agent(rng: Random, number: int) -> bytes:
     return _json(
         {
-            "action": f"rg -n '{rng.choice(_WORDS)}' src/{_NUMBER.decode()}.{number}.py",
+            "action": f"rg -n '{rng.choice(_TERMS)}' src/{_NUMBER.decode()}.{number}.py",
             "observation": _listing(rng),
-            "response": _said(rng, 30),
-            "thought": f"Step {_NUMBER.decode()}.{number}: {_said(rng, 20)}",
+            "response": _sentence(rng, 30),
+            "thought": f"Step {_NUMBER.decode()}.{number}: {_sentence(rng, 20)}",
             "state": "{}",
             "execution_time": 0.5,
         }
@@ -91,8 +92,8 @@ def _swe_agent(rng: Random, number: int) -> bytes:
 
 
 def _mini_swe_agent(rng: Random, number: int) -> bytes:
-    command = f"rg -n '{rng.choice(_WORDS)}' src/{_NUMBER.decode()}.{number}.py"
-    thought = f"THOUGHT: {_NUMBER.decode()}.{number} {_said(rng, 30)}"
+    command = f"rg -n '{rng.choice(_TERMS)}' src/{_NUMBER.decode()}.{number}.py"
+    thought = f"THOUGHT: {_NUMBER.decode()}.{number} {_sentence(rng, 30)}"
     asked = {"role": "assistant", "content": f"{thought}\n\n```bash\n{command}\n```"}
     output = f"<returncode>0</returncode>\n<output>\n{_listing(rng)}\n</output>"
     return _json(asked) + b",\n" + _json({"role": "user", "content": output})
@@ -107,7 +108,7 @@ def _otlp(rng: Random, number: int) -> bytes:
         "gen_ai.tool.call.arguments": f'{{"command": "ls {_NUMBER.decode()}.{number}"}}',
         "gen_ai.tool.call.result": _listing(rng),
     }
-    told = [{"key": key, "value": {"stringValue": value}} for key, value in attributes.items()]
+    pairs = [{"key": key, "value": {"stringValue": value}} for key, value in attributes.items()]
     return _json(
         {
             "traceId": "5b8efff798038103d269b633813fc60c",
@@ -116,7 +117,7 @@ def _otlp(rng: Random, number: int) -> bytes:
             "kind": 1,
             "startTimeUnixNano": str(begin),
             "endTimeUnixNano": str(begin + 500_000),
-            "attributes": told,
+            "attributes": pairs,
         }
     )
 

@@ -23,7 +23,7 @@ TRACES: Final = 20_000
 SECONDS: Final = 15
 MEGABYTES: Final = 200
 
-_WORDS: Final = {"1": "present", "0": "absent", "?": "unsure"}
+_VALUES: Final = {"1": "present", "0": "absent", "?": "unsure"}
 _ODDS: Final = (2, 7, 1)
 
 
@@ -31,14 +31,14 @@ def write_files(folder: Path, traces: int) -> dict[str, Path]:
     """Write the same verdicts in both formats; returns the files by format."""
     codes = [mode.code for mode in load_mast().modes]
     chance = random.Random(7)
-    cells = [chance.choices(tuple(_WORDS), _ODDS, k=len(codes)) for _ in range(traces)]
+    cells = [chance.choices(tuple(_VALUES), _ODDS, k=len(codes)) for _ in range(traces)]
     names = [f"trace-{number:06d}" for number in range(traces)]
 
     def long() -> Iterator[str]:
         yield "trace_id,annotator,mode,value"
         for name, row in zip(names, cells, strict=True):
             for code, cell in zip(codes, row, strict=True):
-                yield f"{name},ann,{code},{_WORDS[cell]}"
+                yield f"{name},ann,{code},{_VALUES[cell]}"
             yield f"{name},ann,,finished"
 
     def wide() -> Iterator[str]:
@@ -56,27 +56,27 @@ def take(file_format: str, file: Path) -> Took:
     """Import a file into an empty workspace."""
     with tempfile.TemporaryDirectory(prefix="mast-tui-import-") as folder:
         workspace = f"{folder}/workspace.db"
-        words = ("import", "--format", file_format, "--allow-new", str(file))
-        return timed(*words, "--workspace", workspace)
+        arguments = ("import", "--format", file_format, "--allow-new", str(file))
+        return timed(*arguments, "--workspace", workspace)
 
 
 def main() -> None:
     """Make the files, import each in turns, and print what that took."""
-    words = argparse.ArgumentParser(description=__doc__)
-    words.add_argument("--traces", type=int, default=TRACES)
-    words.add_argument("--repeats", type=int, default=3)
-    given = words.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--traces", type=int, default=TRACES)
+    parser.add_argument("--repeats", type=int, default=3)
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        files = write_files(Path(folder), given.traces)
+        files = write_files(Path(folder), options.traces)
         few = write_files(Path(tempfile.mkdtemp(dir=folder)), 1)["csv-wide"]
         take("csv-wide", few)  # compiles the modules
         for form, file in files.items():
-            runs = [take(form, file) for _ in range(given.repeats)]
+            runs = [take(form, file) for _ in range(options.repeats)]
             print(
-                f"{form}, {given.traces} traces: {median(one.wall for one in runs):.1f} s "
-                f"(at most {SECONDS}), {median(one.processor for one in runs):.1f} s at work "
-                f"({', '.join(f'{one.processor:.1f}' for one in runs)}), "
-                f"{max(one.megabytes for one in runs):.0f} MB (at most {MEGABYTES})",
+                f"{form}, {options.traces} traces: {median(run.wall for run in runs):.1f} s "
+                f"(at most {SECONDS}), {median(run.processor for run in runs):.1f} s at work "
+                f"({', '.join(f'{run.processor:.1f}' for run in runs)}), "
+                f"{max(run.megabytes for run in runs):.0f} MB (at most {MEGABYTES})",
                 flush=True,
             )
 

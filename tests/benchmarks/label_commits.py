@@ -18,7 +18,9 @@ from tests.benchmarks.terminals import Program, TooLate, first_words, our_app
 LABELS = 100_000
 QUICK_LABELS = 10_000
 SPANS = 1000
-FIRST, SECOND, ACCEPT = b"1", b"3", b"a"
+FIRST = b"1"
+SECOND = b"3"
+ACCEPT = b"a"
 REDRAW = 0.3
 """Seconds without a byte after which an answer is on screen, with the suggestion after it."""
 LOOK_EVERY = 0.0005
@@ -30,14 +32,14 @@ def measure(setting: Setting) -> list[Row]:
     many = setting.times(LABELS, QUICK_LABELS)
     keys = setting.times(50, 15)
     rollout = setting.data.short_rollout(SPANS)
-    words = first_words(rollout.path)
+    first_text = first_words(rollout.path)
     rows: list[Row] = []
     with new_home() as home:
 
         @contextmanager
         def ready(workspace: Path) -> Iterator[Program]:
             with Program(our_app(rollout.path, workspace), home) as program:
-                program.until_screen(re.escape(words), setting.timeout)
+                program.until_screen(re.escape(first_text), setting.timeout)
                 program.until_bytes(ANNOTATOR.encode(), setting.timeout)
                 program.until_idle(setting.timeout)
                 yield program
@@ -77,19 +79,19 @@ def measure(setting: Setting) -> list[Row]:
 
         rows += plain()
         for labels in (0, many):
-            what = f"label key → committed, {labels:,} labels"
-            rows += attempt(what, partial(in_workspace, labels))
+            title = f"label key → committed, {labels:,} labels"
+            rows += attempt(title, partial(in_workspace, labels))
         rows += attempt("suggestion accepted → committed", accepted)
     return rows
 
 
-def column(measured: Sequence[tuple[float, float]], place: int) -> list[float]:
+def column(measured: Sequence[tuple[float, float]], index: int) -> list[float]:
     """Return the first or the second value of each."""
-    return [one[place] for one in measured]
+    return [values[index] for values in measured]
 
 
 def _label(
-    program: Program, database: sqlite3.Connection, before: bytes, keys: bytes
+    program: Program, database: sqlite3.Connection, first_digit: bytes, keys: bytes
 ) -> tuple[float, float]:
     """Label the span above: seconds until it is committed, and until the screen is drawn.
 
@@ -98,16 +100,16 @@ def _label(
     trace, as the first ones have labels already.
     """
     program.until_quiet(program.send(b"k"), quiet=0.5)
-    if before:
-        program.until_quiet(program.send(before))
+    if first_digit:
+        program.until_quiet(program.send(first_digit))
     return _committed(program, database, keys)
 
 
 def _committed(program: Program, database: sqlite3.Connection, keys: bytes) -> tuple[float, float]:
     """Press keys: seconds until there is another label on disk, and until it is on screen."""
-    before = _count(database)
+    count_before = _count(database)
     sent = program.send(keys)
-    while _count(database) == before:
+    while _count(database) == count_before:
         if perf_counter() - sent > 10:
             raise TooLate("no label in the workspace after 10 s")
         sleep(LOOK_EVERY)

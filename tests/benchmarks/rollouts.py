@@ -35,7 +35,7 @@ _PROSE: Final = (
     "returns empty value check parser config handler writes index before reading next offset and "
     "then restart service node memory trace image latency file import error while loading table"
 )
-_WORDS: Final = tuple(_PROSE.split())
+_TERMS: Final = tuple(_PROSE.split())
 _FOLDERS: Final = ("src", "tests", "docs", "config", "scripts")
 
 
@@ -58,8 +58,8 @@ class _Block:
 
     def add(self, kind: str, payload: Mapping[str, object], spans: int, every_ms: int) -> None:
         """Append a record, written ``every_ms`` after the one before it."""
-        at = len(self.lines) * every_ms % 3_600_000
-        stamp = f"{_HOUR.decode()}:{at // 60_000:02d}:{at // 1000 % 60:02d}.{at % 1000:03d}Z"
+        ms = len(self.lines) * every_ms % 3_600_000
+        stamp = f"{_HOUR.decode()}:{ms // 60_000:02d}:{ms // 1000 % 60:02d}.{ms % 1000:03d}Z"
         line = orjson.dumps({"timestamp": stamp, "type": kind, "payload": payload}) + b"\n"
         self.lines.append(line)
         self.spans += spans
@@ -81,18 +81,22 @@ def write_long(path: Path, size: int, *, seed: int, block_bytes: int = BLOCK_BYT
     block = _long_block(rng, block_bytes)
     count = max(1, round(size / block.size))
     head = _session_meta(rng, instructions=f"{FIRST_WORDS} a terminal. " + _sentence(rng, 300))
-    spans, lines, rare = 1, 1, []
+    spans = 1
+    lines = 1
+    rare: list[int] = []
     places = sorted((0, count // 2, count - 1))
     with path.open("wb") as file:
         file.write(head)
         for number, data in zip(range(count), block.numbered(), strict=False):
             file.write(data)
-            spans, lines = spans + block.spans, lines + len(block.lines)
+            spans += block.spans
+            lines += len(block.lines)
             for _ in range(places.count(number)):
                 rare.append(spans)
                 text = f"Here is the {RARE_WORD} part, number {len(rare)}."
-                file.write(_at(number, _record("response_item", _said(text))))
-                spans, lines = spans + 1, lines + 1
+                file.write(_with_hour(number, _record("response_item", _message(text))))
+                spans += 1
+                lines += 1
     return RolloutFacts(spans, lines, tuple(rare))
 
 
@@ -148,23 +152,23 @@ def _turn(rng: Random, block: _Block, *, steps: int, longest: int) -> None:
     context = {"cwd": "/srv/app", "approval_policy": "never", "model": "gpt-5-codex"}
     block.add("turn_context", {**context, "effort": "high", "summary": "auto"}, 0, every_ms)
     for step in range(steps):
-        here = len(block.lines)
-        thought = f"**{_sentence(rng, 4)} {number}.{here}**\n\n{_sentence(rng, 40)}"
+        line = len(block.lines)
+        thought = f"**{_sentence(rng, 4)} {number}.{line}**\n\n{_sentence(rng, 40)}"
         block.add("event_msg", {"type": "agent_reasoning", "text": thought}, 0, every_ms)
         summary = [{"type": "summary_text", "text": thought}]
         secret = "".join(rng.choices("ABCDEFGHIJKLMNOPabcdefghijklmnop0123456789", k=400))
         item = {"type": "reasoning", "summary": summary, "encrypted_content": secret}
         block.add("response_item", item, 1, every_ms)
         if step % 5 == 4:
-            said = f"Step {number}.{here}: {_sentence(rng, 30)}"
-            block.add("event_msg", {"type": "agent_message", "message": said}, 0, every_ms)
-            block.add("response_item", _said(said), 1, every_ms)
-        call = f"call_{number}{here:06d}"
-        command = f"rg -n '{rng.choice(_WORDS)}' {rng.choice(_FOLDERS)}/{rng.choice(_WORDS)}.py"
+            text = f"Step {number}.{line}: {_sentence(rng, 30)}"
+            block.add("event_msg", {"type": "agent_message", "message": text}, 0, every_ms)
+            block.add("response_item", _message(text), 1, every_ms)
+        call = f"call_{number}{line:06d}"
+        command = f"rg -n '{rng.choice(_TERMS)}' {rng.choice(_FOLDERS)}/{rng.choice(_TERMS)}.py"
         block.add("response_item", _call(call, command), 1, every_ms)
         chars = round(200 * (longest / 200) ** rng.random() ** 3)
         block.add("response_item", _output(call, _listing(rng, chars)), 1, every_ms)
-        block.add("event_msg", _token_count(here), 0, every_ms)
+        block.add("event_msg", _token_count(line), 0, every_ms)
 
 
 def _short_block(rng: Random, spans: int) -> _Block:
@@ -172,27 +176,27 @@ def _short_block(rng: Random, spans: int) -> _Block:
     number = _NUMBER.decode()
     call = ""
     for index in range(spans):
-        place = f"{number}.{index:04d}"
+        span_name = f"{number}.{index:04d}"
         if index % 5 == 0:
-            payload: Mapping[str, object] = _said(f"Step {place}: {_sentence(rng, 4)}")
+            payload: Mapping[str, object] = _message(f"Step {span_name}: {_sentence(rng, 4)}")
         elif index % 5 in (1, 3):
             call = f"call_{number}{index:04d}"
-            payload = _call(call, f"ls {rng.choice(_FOLDERS)}/{place}")
+            payload = _call(call, f"ls {rng.choice(_FOLDERS)}/{span_name}")
         elif is_one_line(index):
-            payload = _output(call, f"{rng.choice(_WORDS)}.py {place}")
+            payload = _output(call, f"{rng.choice(_TERMS)}.py {span_name}")
         else:
-            names = rng.choices(_WORDS, k=5)
-            payload = _output(call, "\n".join(f"{name}.py {place}" for name in names))
+            names = rng.choices(_TERMS, k=5)
+            payload = _output(call, "\n".join(f"{name}.py {span_name}" for name in names))
         block.add("response_item", payload, 1, 3000)
     return block
 
 
 def _session_meta(rng: Random, *, instructions: str | None = None) -> bytes:
-    own = str(UUID(int=rng.getrandbits(128), version=4))
-    meta = {"id": own, "timestamp": f"{_HOUR.decode()}:00:00.000Z", "cwd": "/srv/app"}
+    session_id = str(UUID(int=rng.getrandbits(128), version=4))
+    meta = {"id": session_id, "timestamp": f"{_HOUR.decode()}:00:00.000Z", "cwd": "/srv/app"}
     meta |= {"originator": "codex_cli_rs", "cli_version": "0.98.0"}
     payload: dict[str, object] = {**meta, "instructions": instructions}
-    return _at(0, _record("session_meta", payload))
+    return _with_hour(0, _record("session_meta", payload))
 
 
 def _record(kind: str, payload: Mapping[str, object]) -> bytes:
@@ -201,12 +205,12 @@ def _record(kind: str, payload: Mapping[str, object]) -> bytes:
     return block.lines[0]
 
 
-def _at(number: int, line: bytes) -> bytes:
+def _with_hour(number: int, line: bytes) -> bytes:
     """Return the line with its hour; it holds no block number."""
     return line.replace(_HOUR, (_BEGIN + timedelta(hours=number)).isoformat()[:13].encode())
 
 
-def _said(text: str) -> Mapping[str, object]:
+def _message(text: str) -> Mapping[str, object]:
     content = [{"type": "output_text", "text": text}]
     return {"type": "message", "role": "assistant", "content": content}
 
@@ -222,17 +226,17 @@ def _output(call_id: str, text: str) -> Mapping[str, object]:
     return {"type": "function_call_output", "call_id": call_id, "output": output}
 
 
-def _token_count(place: int) -> Mapping[str, object]:
-    last = {"input_tokens": 20_000 + place, "cached_input_tokens": 18_000, "output_tokens": 300}
-    last |= {"reasoning_output_tokens": 100, "total_tokens": 20_300 + place}
-    total = {name: value + 1_000_000 + place for name, value in last.items()}
+def _token_count(number: int) -> Mapping[str, object]:
+    last = {"input_tokens": 20_000 + number, "cached_input_tokens": 18_000, "output_tokens": 300}
+    last |= {"reasoning_output_tokens": 100, "total_tokens": 20_300 + number}
+    total = {name: value + 1_000_000 + number for name, value in last.items()}
     info = {"total_token_usage": total, "last_token_usage": last, "model_context_window": 272_000}
     limits = {"primary": {"used_percent": 12.0, "window_minutes": 299, "resets_in_seconds": 6000}}
     return {"type": "token_count", "info": info, "rate_limits": limits}
 
 
-def _sentence(rng: Random, words: int) -> str:
-    return " ".join(rng.choices(_WORDS, k=words)).capitalize()
+def _sentence(rng: Random, count: int) -> str:
+    return " ".join(rng.choices(_TERMS, k=count)).capitalize()
 
 
 def _listing(rng: Random, chars: int) -> str:
@@ -240,7 +244,7 @@ def _listing(rng: Random, chars: int) -> str:
     lines: list[str] = []
     size = 0
     while size < chars:
-        words: Sequence[str] = rng.choices(_WORDS, k=9)
+        words: Sequence[str] = rng.choices(_TERMS, k=9)
         lines.append(f"{words[0]}/{words[1]}.py:{rng.randrange(2000)}: {' '.join(words[2:])}")
         size += len(lines[-1]) + 1
     return "\n".join(lines)[:chars]

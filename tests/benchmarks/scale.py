@@ -30,22 +30,22 @@ def write_traces(folder: Path, count: int, seed: int) -> None:
     for number in range(count):
         below = folder / f"{number // 1000:04}"
         below.mkdir(exist_ok=True)
-        if number % 10 == 9 and (found := next(rollouts, None)) is not None:
-            name, data = found
+        if number % 10 == 9 and (rollout := next(rollouts, None)) is not None:
+            name, data = rollout
             (below / name).write_bytes(data)
             continue
         repeats = rng.random() < 0.3
         messages: list[dict[str, object]] = [{"role": "user", "content": f"Task {number}"}]
         for turn in range(TURNS):
-            told = 0 if repeats and turn > TURNS // 2 else turn
-            call = {"name": "shell", "arguments": json.dumps({"command": f"get {number} {told}"})}
+            part = 0 if repeats and turn > TURNS // 2 else turn
+            call = {"name": "shell", "arguments": json.dumps({"command": f"get {number} {part}"})}
             messages += [
                 {
                     "role": "assistant",
-                    "content": f"I look at part {told}.",
+                    "content": f"I look at part {part}.",
                     "tool_calls": [{"id": f"c{turn}", "type": "function", "function": call}],
                 },
-                {"role": "tool", "tool_call_id": f"c{turn}", "content": f"part {told} is up " * 20},
+                {"role": "tool", "tool_call_id": f"c{turn}", "content": f"part {part} is up " * 20},
             ]
         document = {"messages": messages, "model": f"m-{number % 3}"}
         (below / f"run-{number:07}.json").write_text(json.dumps(document))
@@ -85,9 +85,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--traces", type=int, default=100_000)
     parser.add_argument("--workers", type=int, default=2)
-    asked = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="mast-scale-") as place:
-        growth(Path(place), asked.traces, asked.workers)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="mast-scale-") as folder:
+        growth(Path(folder), options.traces, options.workers)
 
 
 if __name__ == "__main__":

@@ -81,9 +81,9 @@ def ours(path: Path) -> Iterator[Program]:
             yield program
 
 
-def attempt(what: str, measure: Callable[[], Sequence[Row]]) -> Sequence[Row]:
+def attempt(title: str, measure: Callable[[], Sequence[Row]]) -> Sequence[Row]:
     """Return the rows of one step, or a row that says that it was given up."""
     try:
         return measure()
     except TooLate as error:
-        return [missing(what, f"given up: {error}")]
+        return [missing(title, f"given up: {error}")]

@@ -27,7 +27,7 @@ from tests.benchmarks.terminals import (
 class Start:
     """A program, and what is on its first screen."""
 
-    what: str
+    title: str
     command: Sequence[str]
     text: str
 
@@ -39,34 +39,34 @@ def starts_in_turn(
 
     What once came too late is not started again.
     """
-    found: dict[str, list[float] | TooLate] = {start.what: [] for start in starts}
+    results: dict[str, list[float] | TooLate] = {start.title: [] for start in starts}
     for run in range(runs + 1):
         for start in starts:
-            taken = found[start.what]
-            if isinstance(taken, TooLate):
+            seconds_taken = results[start.title]
+            if isinstance(seconds_taken, TooLate):
                 continue
             with Program(start.command, home) as program:
                 try:
-                    shown = program.until_screen(start.text, seconds)
+                    text_time = program.until_screen(start.text, seconds)
                 except TooLate as error:
-                    found[start.what] = error
+                    results[start.title] = error
                     continue
             if run:
-                taken.append(shown - program.started)
-    return found
+                seconds_taken.append(text_time - program.started)
+    return results
 
 
-def rows_of(found: dict[str, list[float] | TooLate], base: str, note: str = "") -> list[Row]:
+def rows_of(results: dict[str, list[float] | TooLate], base: str, note: str = "") -> list[Row]:
     """Return a row for each start, all but the first divided by ``base``."""
-    trivial = found[base]
+    trivial = results[base]
     assert not isinstance(trivial, TooLate)
     against = times(base, trivial)
     rows = [against]
-    for what, taken in found.items():
-        if isinstance(taken, TooLate):
-            rows.append(missing(what, f"given up: {taken}"))
-        elif what != base:
-            rows.append(times(what, taken, against=against, note=note))
+    for title, seconds in results.items():
+        if isinstance(seconds, TooLate):
+            rows.append(missing(title, f"given up: {seconds}"))
+        elif title != base:
+            rows.append(times(title, seconds, against=against, note=note))
     return rows
 
 
@@ -79,8 +79,8 @@ def measure_first_spans(setting: Setting) -> list[Row]:
             rollout.warm()
             command = our_app(rollout.path, home / "workspace.db")
             starts.append(Start(f"mast_tui, {size_name(megabytes)}", command, FIRST_WORDS))
-        found = starts_in_turn(starts, home, setting.times(7, 3), setting.timeout)
-    return rows_of(found, starts[0].what)
+        results = starts_in_turn(starts, home, setting.times(7, 3), setting.timeout)
+    return rows_of(results, starts[0].title)
 
 
 DOCUMENT_MEGABYTES = 300
@@ -93,26 +93,27 @@ def measure_documents(setting: Setting) -> list[Row]:
     """Measure the first spans of a document that must be read whole."""
     megabytes = setting.times(DOCUMENT_MEGABYTES, QUICK_DOCUMENT_MEGABYTES)
     path = setting.data.document(megabytes, LAYOUT)
-    words, size = first_words(setting.data.document(1, LAYOUT)), size_name(megabytes)
+    first_text = first_words(setting.data.document(1, LAYOUT))
+    size = size_name(megabytes)
     with new_home() as home:
         command = our_app(path, home / "workspace.db")
         with Program(command, home) as program:
-            shown = program.until_screen(words, setting.timeout)
-            first = times(f"{size}, read for the first time", [shown - program.started])
+            text_time = program.until_screen(first_text, setting.timeout)
+            first = times(f"{size}, read for the first time", [text_time - program.started])
             memory = [Row(f"{size}, read for the first time: the app", (program.memory(),), "MB")]
             for _ in range(PAGES):
                 program.send(PAGE_DOWN)
             program.until_idle(setting.timeout)
             program.send(b"G")
             program.until_idle(setting.timeout)
-            what = f"{size}: the app after {PAGES} pages and the end"
-            memory.append(Row(what, (program.memory(),), "MB"))
+            title = f"{size}: the app after {PAGES} pages and the end"
+            memory.append(Row(title, (program.memory(),), "MB"))
         starts = [
             Start("trivial Textual app", trivial_app(), TRIVIAL_TEXT),
-            Start(f"{size}, kept from before", command, words),
+            Start(f"{size}, kept from before", command, first_text),
         ]
-        found = starts_in_turn(starts, home, setting.times(7, 3), setting.timeout)
-    return [*rows_of(found, starts[0].what), first, *memory]
+        results = starts_in_turn(starts, home, setting.times(7, 3), setting.timeout)
+    return [*rows_of(results, starts[0].title), first, *memory]
 
 
 LIBRARY_TRACES = 10_000
@@ -130,19 +131,19 @@ def measure_library(setting: Setting) -> list[Row]:
             Start("first rows from the cache", command, r"rollout-0\d*"),
         ]
         with Program(command, home) as program:
-            rows = program.until_screen(r"rollout-0\d*", setting.timeout)
-            first = times("first rows, no cache yet", [rows - program.started])
+            rows_time = program.until_screen(r"rollout-0\d*", setting.timeout)
+            first = times("first rows, no cache yet", [rows_time - program.started])
             done = program.until_bytes(_all_listed(count), setting.timeout)
             whole = times("all rows listed, no cache yet", [done - program.started])
             program.until_idle(setting.timeout)
-        found = starts_in_turn(starts, home, setting.times(7, 3), setting.timeout)
-        again: list[float] = []
+        results = starts_in_turn(starts, home, setting.times(7, 3), setting.timeout)
+        restarts: list[float] = []
         for _ in range(setting.times(5, 2)):
             with Program(command, home) as program:
                 done = program.until_bytes(_all_listed(count), setting.timeout)
-                again.append(done - program.started)
-    rows_found = rows_of(found, starts[0].what, note=f"{count:,} traces")
-    return [*rows_found, times("all rows listed from the cache", again), first, whole]
+                restarts.append(done - program.started)
+    rows = rows_of(results, starts[0].title, note=f"{count:,} traces")
+    return [*rows, times("all rows listed from the cache", restarts), first, whole]
 
 
 def _all_listed(count: int) -> bytes:
@@ -152,9 +153,10 @@ def _all_listed(count: int) -> bytes:
 
 def measure_index(setting: Setting) -> list[Row]:
     """Measure until every span of a big trace is known."""
-    rollout, runs = setting.big, setting.times(2, 1)
+    rollout = setting.big
+    runs = setting.times(2, 1)
     whole = rb"%d spans" % rollout.facts.spans
-    what = f"whole index, {setting.big_name}, {rollout.facts.spans:,} spans"
+    title = f"whole index, {setting.big_name}, {rollout.facts.spans:,} spans"
 
     def alone() -> list[Row]:
         seconds = []
@@ -162,32 +164,33 @@ def measure_index(setting: Setting) -> list[Row]:
             with ours(rollout.path) as program:
                 done = program.until_bytes(whole, setting.timeout)
                 seconds.append(done - program.started)
-        return [times(what, seconds)]
+        return [times(title, seconds)]
 
-    rows = [*attempt(what, alone)]
+    rows = [*attempt(title, alone)]
     base = rows[0] if rows[0].values else None
 
     def with_keys() -> list[Row]:
-        seconds, pressed = [], 0
+        seconds = []
+        pressed = 0
         for _ in range(runs):
             with ours(rollout.path) as program:
                 program.until_screen(re.escape(first_words(rollout.path)), setting.timeout)
                 for index in count():
                     press_down(program, index)
                     pressed += 1
-                    found = re.search(whole, program.raw)
-                    if found:
+                    match = re.search(whole, program.raw)
+                    if match:
                         break
                     if index % 50 == 0 and program.age > setting.timeout:
                         raise TooLate(f"not whole after {setting.timeout:.0f} s")
                 done = program.until_bytes(whole, 0.0)
                 seconds.append(done - program.started)
         note = f"{pressed} keys"
-        return [times(f"{what}, with keys", seconds, against=base, note=note)]
+        return [times(f"{title}, with keys", seconds, against=base, note=note)]
 
-    def again() -> list[Row]:
+    def restart() -> list[Row]:
         # The strip and the errors come with the last count. The first turn makes the index.
-        shown, opened = rf"{rollout.facts.spans} spans", f"{what}, opened again"
+        opened = f"{title}, opened again"
         with new_home() as home:
             ours_again = our_app(rollout.path, home / "workspace.db")
             with Program(ours_again, home) as program:
@@ -196,13 +199,13 @@ def measure_index(setting: Setting) -> list[Row]:
                     program.drain(0.2)
             starts = [
                 Start("trivial Textual app", trivial_app(), TRIVIAL_TEXT),
-                Start(opened, ours_again, shown),
+                Start(opened, ours_again, rf"{rollout.facts.spans} spans"),
             ]
-            found = starts_in_turn(starts, home, setting.times(7, 3), setting.timeout)
-        return rows_of(found, starts[0].what)
+            results = starts_in_turn(starts, home, setting.times(7, 3), setting.timeout)
+        return rows_of(results, starts[0].title)
 
     return [
         *rows,
-        *attempt(f"{what}, with keys", with_keys),
-        *attempt(f"{what}, opened again", again),
+        *attempt(f"{title}, with keys", with_keys),
+        *attempt(f"{title}, opened again", restart),
     ]

@@ -23,7 +23,7 @@ class Row:
     same run, ``base`` is that row's median. Without values ``missing`` says why there are none.
     """
 
-    what: str
+    title: str
     values: tuple[float, ...] = ()
     unit: str = "ms"
     against: str = ""
@@ -52,18 +52,18 @@ class Row:
 
 
 def times(
-    what: str, seconds: Sequence[float], *, against: Row | None = None, note: str = ""
+    title: str, seconds: Sequence[float], *, against: Row | None = None, note: str = ""
 ) -> Row:
     """Return a row of times."""
     values = tuple(1000 * each for each in seconds)
     if against is None:
-        return Row(what, values, note=note)
-    return Row(what, values, against=against.what, base=against.middle, note=note)
+        return Row(title, values, note=note)
+    return Row(title, values, against=against.title, base=against.middle, note=note)
 
 
-def missing(what: str, reason: str) -> Row:
+def missing(title: str, reason: str) -> Row:
     """Return a row for a figure that could not be measured, with the reason."""
-    return Row(what, missing=reason)
+    return Row(title, missing=reason)
 
 
 def machine() -> str:
@@ -84,15 +84,16 @@ def section(title: str, rows: Sequence[Row]) -> str:
 
 
 def _line(row: Row) -> str:
-    what = f"{row.what} ({row.note})" if row.note else row.what
+    title = f"{row.title} ({row.note})" if row.note else row.title
     if row.missing:
-        return f"| {what} | not measured: {row.missing} | | | |"
+        return f"| {title} | not measured: {row.missing} | | | |"
     ratio = f"{row.ratio:.2f} × {row.against}" if row.ratio is not None else ""
-    middle, high = _shown(row.middle, row.unit), _shown(row.p95, row.unit)
-    return f"| {what} | {middle} | {high} | {len(row.values)} | {ratio} |"
+    middle = _formatted(row.middle, row.unit)
+    high = _formatted(row.p95, row.unit)
+    return f"| {title} | {middle} | {high} | {len(row.values)} | {ratio} |"
 
 
-def _shown(value: float | None, unit: str) -> str:
+def _formatted(value: float | None, unit: str) -> str:
     if value is None:
         return ""
     if unit == "ms" and value >= _SECONDS_FROM:

@@ -62,11 +62,11 @@ CREATE TABLE IF NOT EXISTS public.bare_events (LIKE public.events INCLUDING ALL)
 GRANT INSERT ON public.bare_events TO PUBLIC;
 """
 _UNSENT: Final = 20
-"""Labels that somebody makes at most while the server is away."""
+"""The most labels of an annotator while the server is away."""
 
 
-class Who(NamedTuple):
-    """Somebody who labels, and how they reach the workspace."""
+class Account(NamedTuple):
+    """The account of an annotator at the server."""
 
     name: str
     url: str
@@ -120,8 +120,9 @@ class Meter:
 
     def cost(self) -> Cost:
         """Return what all commits so far have cost."""
-        now, at_first = _processor_seconds(self._backend), self._server_at_first
-        server = None if now is None or at_first is None else now - at_first
+        now = _processor_seconds(self._backend)
+        first = self._server_at_first
+        server = None if now is None or first is None else now - first
         return Cost(self._commits, self._client, server)
 
 
@@ -135,23 +136,25 @@ def _processor_seconds(process: int | None) -> float | None:
         return None
 
 
-def work(who: Who, count: int, folder: Path, to: Connection, go: Connection) -> None:
+def work(
+    account: Account, count: int, folder: Path, results: Connection, start: Connection
+) -> None:
     """Label ``count`` times, and report each label, and each block with its cost.
 
     Args:
-        who: Who labels.
-        count: How many labels.
-        folder: Where changes wait for the server.
-        to: Receives 0 once this is ready, then each label and block.
-        go: Is closed when all are to begin.
+        account: The account of the annotator.
+        count: The number of labels.
+        folder: The folder of the outbox.
+        results: Receives 0 once this process is ready, then each label and block.
+        start: Is closed when all are to begin.
     """
-    name = who.name
-    with closing(_opened(who, folder)) as workspace:
-        known = workspace.last_seq(name, TRACE, MAST.ref)
+    name = account.name
+    with closing(_opened(account, folder)) as workspace:
+        known_seq = workspace.last_seq(name, TRACE, MAST.ref)
         outbox = workspace.outbox
         assert outbox is not None
-        to.send(0)
-        wait([go])
+        results.send(0)
+        wait([start])
         left = count
         while left:
             size = min(left, _BLOCK)
@@ -160,16 +163,16 @@ def work(who: Who, count: int, folder: Path, to: Connection, go: Connection) -> 
             for _ in range(size):
                 seconds = list[float]()
                 with meter.commit(seconds):
-                    one = label(workspace, annotator=name)
+                    new_label = label(workspace, annotator=name)
                     recorded = None
                     while recorded is None:
                         try:
-                            new = [event(LabelAdded(one), annotator=name)]
-                            recorded = workspace.append(new, known_seq=known)
+                            new = [event(LabelAdded(new_label), annotator=name)]
+                            recorded = workspace.append(new, known_seq=known_seq)
                         except ChangedElsewhere:  # what has waited was counted otherwise
-                            known = workspace.last_seq(name, TRACE, MAST.ref)
-                    known = recorded[-1].seq
-                to.send(Timed(one.id, seconds[0]))
+                            known_seq = workspace.last_seq(name, TRACE, MAST.ref)
+                    known_seq = recorded[-1].seq
+                results.send(Timed(new_label.id, seconds[0]))
                 last = recorded[-1]
                 rows.append(tuple(event_to_row(last, payload_text(last.fact)).values()))
                 if len(outbox.waiting) >= _UNSENT:
@@ -177,9 +180,9 @@ def work(who: Who, count: int, folder: Path, to: Connection, go: Connection) -> 
             cost = meter.cost()
             left -= size
             with suppress(psycopg.OperationalError):  # the server was killed
-                to.send(Block(cost, *_insert_bare(who, rows)))
+                results.send(Block(cost, *_insert_bare(account, rows)))
         _until_sent(outbox)
-    to.close()
+    results.close()
 
 
 def _backend_of(workspace: Workspace) -> int | None:
@@ -189,15 +192,15 @@ def _backend_of(workspace: Workspace) -> int | None:
 
 
 @lru_cache
-def _bare_connection(who: Who) -> psycopg.Connection[Any]:
-    return psycopg.connect(who.url, password=who.password)
+def _bare_connection(account: Account) -> psycopg.Connection[Any]:
+    return psycopg.connect(account.url, password=account.password)
 
 
-def _insert_bare(who: Who, rows: Sequence[Sequence[Any]]) -> tuple[Cost, list[float]]:
+def _insert_bare(account: Account, rows: Sequence[Sequence[Any]]) -> tuple[Cost, list[float]]:
     """Insert rows by psycopg alone, each in a transaction, and return what that took."""
-    if _bare_connection(who).closed:
+    if _bare_connection(account).closed:
         _bare_connection.cache_clear()
-    connection = _bare_connection(who)
+    connection = _bare_connection(account)
     meter = Meter(connection.info.backend_pid)
     seconds = list[float]()
     for row in rows:
@@ -213,15 +216,15 @@ def _until_sent(outbox: Outbox) -> None:
         time.sleep(0.05)
 
 
-def _opened(who: Who, folder: Path) -> Workspace:
+def _opened(account: Account, folder: Path) -> Workspace:
     """Return the workspace when the server answers, with a first pass and a watched outbox."""
     while True:
         try:
-            workspace = Workspace.open(who.url, password=who.password)
+            workspace = Workspace.open(account.url, password=account.password)
             try:
-                workspace.open_outbox(folder, who.name)
-                if not workspace.last_seq(who.name, TRACE, MAST.ref):
-                    started(workspace, annotator=who.name)
+                workspace.open_outbox(folder, account.name)
+                if not workspace.last_seq(account.name, TRACE, MAST.ref):
+                    started(workspace, annotator=account.name)
             except BaseException:
                 workspace.close()
                 raise
@@ -232,32 +235,35 @@ def _opened(who: Who, folder: Path) -> Workspace:
 
 
 class Person:
-    """Somebody who labels, in a process that may be killed."""
+    """An annotator in a process that may be killed."""
 
-    def __init__(self, who: Who, count: int, folder: Path, go: Connection) -> None:
-        self.name = who.name
+    def __init__(self, account: Account, count: int, folder: Path, start: Connection) -> None:
+        self.name = account.name
         self.ids: list[str] = []
         self.seconds: list[float] = []
         self.blocks: list[Block] = []
         self.ready = False
-        self._who, self._count, self._folder, self._go = who, count, folder, go
+        self._account = account
+        self._count = count
+        self._folder = folder
+        self._start = start
         self.begin()
 
     def begin(self) -> None:
-        """Begin, or go on."""
-        self.words, to = _CONTEXT.Pipe(duplex=False)
+        """Begin or continue."""
+        self.results, results = _CONTEXT.Pipe(duplex=False)
         self._left = self._count - len(self.ids)
         self.process: BaseProcess = _CONTEXT.Process(
-            target=work, args=(self._who, self._left, self._folder, to, self._go)
+            target=work, args=(self._account, self._left, self._folder, results, self._start)
         )
         self.process.start()
-        to.close()
+        results.close()
 
     def hear(self) -> bool:
-        """Take what was said; whether there is more to come."""
+        """Read the reports, and return whether more can come."""
         try:
-            while self.words.poll():
-                match self.words.recv():
+            while self.results.poll():
+                match self.results.recv():
                     case 0:
                         self.ready = True
                     case Timed(label_id, seconds):
@@ -271,39 +277,42 @@ class Person:
         return True
 
 
-def run(url: str, server: PostgresServer, asked: argparse.Namespace) -> int:
+def run(url: str, server: PostgresServer, options: argparse.Namespace) -> int:
     """Measure, print, and return the exit code."""
-    people, count = asked.people, asked.labels
+    people = options.people
+    count = options.labels
     chance = random.Random(1)
-    moments = chance.sample(range(people * count), asked.kills + asked.server_kills)
-    kills, server_kills = sorted(moments[: asked.kills]), sorted(moments[asked.kills :])
-    waiting, go = _CONTEXT.Pipe(duplex=False)
+    kill_counts = chance.sample(range(people * count), options.kills + options.server_kills)
+    kills = sorted(kill_counts[: options.kills])
+    server_kills = sorted(kill_counts[options.kills :])
+    waiting, start = _CONTEXT.Pipe(duplex=False)
     with TemporaryDirectory() as outboxes:
-        everybody = [Person(who, count, Path(outboxes), waiting) for who in _team(url, people)]
+        accounts = _team(url, people)
+        everybody = [Person(account, count, Path(outboxes), waiting) for account in accounts]
         with psycopg.connect(url, autocommit=True) as owner:
             owner.execute(_MAKE_BARE)
-        while not all(one.ready for one in everybody):
-            for one in everybody:
-                assert one.hear(), f"{one.name} could not begin"
+        while not all(person.ready for person in everybody):
+            for person in everybody:
+                assert person.hear(), f"{person.name} could not begin"
             time.sleep(0.05)
         begun = time.perf_counter()
-        go.close()
+        start.close()
         open_ones = list(everybody)
         while open_ones:
-            wait([one.words for one in open_ones], 0.2)
+            wait([person.results for person in open_ones], 0.2)
             time.sleep(0.05)  # so that listening takes little from those who work
-            for one in list(open_ones):
-                if one.hear():
+            for person in list(open_ones):
+                if person.hear():
                     continue
-                if one.process.exitcode == -SIGKILL and len(one.ids) < count:
-                    one.begin()
-                elif one.process.exitcode:
+                if person.process.exitcode == -SIGKILL and len(person.ids) < count:
+                    person.begin()
+                elif person.process.exitcode:
                     for other in everybody:
                         other.process.kill()
                     return 1
                 else:
-                    open_ones.remove(one)
-            done = sum(len(one.ids) for one in everybody)
+                    open_ones.remove(person)
+            done = sum(len(person.ids) for person in everybody)
             if kills and done >= kills[0] and open_ones:
                 kills.pop(0)
                 chance.choice(open_ones).process.kill()
@@ -315,25 +324,27 @@ def run(url: str, server: PostgresServer, asked: argparse.Namespace) -> int:
                         kills.pop(0)
                         chance.choice(open_ones).process.kill()
         took = time.perf_counter() - begun
-    times = sorted(seconds for one in everybody for seconds in one.seconds)
+    times = sorted(seconds for person in everybody for seconds in person.seconds)
     lost = doubled = 0
     with closing(Workspace.open(url)) as workspace:
-        for one in everybody:
-            history = list(workspace.events(annotator=one.name))
-            kept = Counter(e.fact.label.id for e in history if isinstance(e.fact, LabelAdded))
-            lost += len(set(one.ids) - {found.id for found in workspace.labels(annotator=one.name)})
-            doubled += kept.total() - len(kept) + len(history) - len({e.seq for e in history})
+        for person in everybody:
+            history = list(workspace.events(annotator=person.name))
+            ids = Counter(e.fact.label.id for e in history if isinstance(e.fact, LabelAdded))
+            stored = {label.id for label in workspace.labels(annotator=person.name)}
+            lost += len(set(person.ids) - stored)
+            doubled += ids.total() - len(ids) + len(history) - len({e.seq for e in history})
         wrong = [*workspace.differences(), *workspace.edited_histories()]
-    blocks = [block for one in everybody for block in one.blocks]
+    blocks = [block for person in everybody for block in person.blocks]
     inserts = sorted(seconds for block in blocks for seconds in block.insert_seconds)
     print(
-        f"{people} people × {count} labels, {asked.kills} killed, the server "
-        f"{asked.server_kills} times: {len(times) / took:.0f} labels and as many bare inserts a "
+        f"{people} people × {count} labels, {options.kills} killed, the server "
+        f"{options.server_kills} times: {len(times) / took:.0f} labels and as many bare inserts a "
         f"second; lost {lost}, doubled {doubled}, tables and chains that differ {len(wrong)}"
     )
     print(f"{'':28}{'label':>10}{'bare':>10}{'ratio':>10}")
     for name, share in (("median", 0.5), ("p95", 0.95)):
-        _print_ratio(f"ms to the commit, {name}", *(_at(of, share) for of in (times, inserts)))
+        values = (_quantile(times, share), _quantile(inserts, share))
+        _print_ratio(f"ms to the commit, {name}", *values)
     costs = [block.labels for block in blocks], [block.inserts for block in blocks]
     client = [_mean(kind, lambda cost: cost.client) for kind in costs]
     _print_ratio("processor ms, client", *client)
@@ -344,33 +355,35 @@ def run(url: str, server: PostgresServer, asked: argparse.Namespace) -> int:
     return 1 if lost or doubled or wrong else 0
 
 
-def _at(ordered: Sequence[float], share: float) -> float:
-    """Return the value in milliseconds behind which so much of the sorted values lies."""
+def _quantile(ordered: Sequence[float], share: float) -> float:
+    """Return a quantile of sorted seconds in milliseconds."""
     return ordered[int(len(ordered) * share)] * 1e3
 
 
-def _mean(costs: Iterable[Cost], of: Callable[[Cost], float | None]) -> float:
-    """Return the milliseconds of one commit, without the blocks of which they are not known."""
-    known = [(cost.commits, seconds) for cost in costs if (seconds := of(cost)) is not None]
-    return sum(seconds for _, seconds in known) / sum(commits for commits, _ in known) * 1e3
+def _mean(costs: Iterable[Cost], seconds_of: Callable[[Cost], float | None]) -> float:
+    """Return the milliseconds of one commit over the blocks with known times."""
+    measured = [
+        (cost.commits, seconds) for cost in costs if (seconds := seconds_of(cost)) is not None
+    ]
+    return sum(seconds for _, seconds in measured) / sum(commits for commits, _ in measured) * 1e3
 
 
 def _print_ratio(name: str, label_value: float, bare_value: float) -> None:
     print(f"{name:28}{label_value:10.3f}{bare_value:10.3f}{label_value / bare_value:10.2f}")
 
 
-def _team(url: str, people: int) -> list[Who]:
+def _team(url: str, people: int) -> list[Account]:
     """Make the workspace, and a team of so many annotators."""
     names = [f"person-{number}" for number in range(people)]
     with closing(Workspace.create_on_server(url)) as workspace:
         workspace.add_taxonomy(MAST)
         workspace.register_trace(TraceRecord(TRACE))
         parts = urlsplit(url)
-        place = parts.netloc.rpartition("@")[2]
+        host = parts.netloc.rpartition("@")[2]
         return [
-            Who(
+            Account(
                 name,
-                parts._replace(netloc=f"{name}@{place}").geturl(),
+                parts._replace(netloc=f"{name}@{host}").geturl(),
                 workspace.add_member(name, TeamRole.ANNOTATOR),
             )
             for name in names
@@ -384,9 +397,9 @@ def main() -> int:
     parser.add_argument("--labels", type=int, default=2000)
     parser.add_argument("--kills", type=int, default=0)
     parser.add_argument("--server-kills", type=int, default=0)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     with running_server(safe=True) as server:
-        return run(server.url("team"), server, asked)
+        return run(server.url("team"), server, options)
 
 
 if __name__ == "__main__":

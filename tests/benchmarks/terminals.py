@@ -147,7 +147,7 @@ class Program:
     # Reading and writing
 
     def take_in(self, seconds: float) -> bool:
-        """Wait for bytes, at most so long; whether any came."""
+        """Wait for bytes, at most so long, and return whether any came."""
         if not select.select([self._terminal], [], [], max(0.0, seconds))[0]:
             return False
         try:
@@ -160,38 +160,41 @@ class Program:
         return True
 
     def send(self, keys: bytes) -> float:
-        """Press keys; when that was."""
-        at = perf_counter()
+        """Press keys and return the time."""
+        sent = perf_counter()
         os.write(self._terminal, keys)
-        return at
+        return sent
 
-    def until_bytes(self, wanted: bytes, seconds: float, *, since: int = 0) -> float:
-        """Return the time when ``wanted``, a regular expression, was written after ``since``.
+    def until_bytes(self, regex: bytes, seconds: float, *, since: int = 0) -> float:
+        """Return the time when ``regex`` was written after ``since``.
 
         ``since`` is a length of ``raw``. Raises ``TooLate``.
         """
-        pattern, end, begin = re.compile(wanted), perf_counter() + seconds, since
+        pattern = re.compile(regex)
+        end = perf_counter() + seconds
+        begin = since
         while True:
-            if found := pattern.search(self.raw, begin):
-                return self._chunks[bisect_left(self._ends, found.end())][0]
+            if match := pattern.search(self.raw, begin):
+                return self._chunks[bisect_left(self._ends, match.end())][0]
             # Long enough for a text that has come in part.
             begin = max(since, len(self.raw) - 400)
             if not self.take_in(end - perf_counter()):
-                raise TooLate(f"{wanted!r} has not come")
+                raise TooLate(f"{regex!r} has not come")
 
-    def until_screen(self, wanted: str, seconds: float) -> float:
-        """Return the time when ``wanted``, a regular expression, was shown. Raises ``TooLate``."""
-        pattern, end = re.compile(wanted), perf_counter() + seconds
+    def until_screen(self, regex: str, seconds: float) -> float:
+        """Return the time when ``regex`` was shown. Raises ``TooLate``."""
+        pattern = re.compile(regex)
+        end = perf_counter() + seconds
         while perf_counter() < end:
             if self.take_in(_LOOK_AFTER):
                 continue
             while self._drawn < len(self._chunks):
-                at, data = self._chunks[self._drawn]
+                time, data = self._chunks[self._drawn]
                 self._drawn += 1
                 self._stream.feed(data)
                 if pattern.search("\n".join(self._screen.display)):
-                    return at
-        raise TooLate(f"{wanted!r} is not on the screen")
+                    return time
+        raise TooLate(f"{regex!r} is not on the screen")
 
     def until_quiet(self, since: float, seconds: float = 5.0, *, quiet: float = QUIET) -> Redraw:
         """Return the output from ``since`` until nothing comes for a while.
@@ -203,10 +206,12 @@ class Program:
         while self.take_in(quiet):
             if perf_counter() > end:
                 raise TooLate("the screen never comes to rest")
-        came = [(at - since, len(data)) for at, data in self._chunks[-_OF_ONE_KEY:] if at >= since]
-        if not came:
+        chunks = [
+            (time - since, len(data)) for time, data in self._chunks[-_OF_ONE_KEY:] if time >= since
+        ]
+        if not chunks:
             return Redraw(0.0, 0.0, 0)
-        return Redraw(came[0][0], came[-1][0], sum(size for _, size in came))
+        return Redraw(chunks[0][0], chunks[-1][0], sum(size for _, size in chunks))
 
     def drain(self, seconds: float) -> None:
         """Take in whatever comes within so many seconds."""
@@ -218,14 +223,14 @@ class Program:
 
     def processes(self) -> list[int]:
         """Return the running processes of the program."""
-        found = [self.id]
-        for process in found:
+        ids = [self.id]
+        for process in ids:
             for children in Path(f"/proc/{process}/task").glob("*/children"):
                 try:
-                    found += map(int, children.read_text().split())
+                    ids += map(int, children.read_text().split())
                 except OSError:
                     continue
-        return found
+        return ids
 
     def memory(self, field: str = "VmHWM") -> float:
         """Return the megabytes of all processes together; ``VmHWM`` is the peak of each."""
@@ -235,17 +240,18 @@ class Program:
                 status = Path(f"/proc/{process}/status").read_text()
             except OSError:
                 continue
-            found = re.search(rf"^{field}:\s+(\d+)", status, re.MULTILINE)
-            kilobytes += int(found[1]) if found else 0
+            match = re.search(rf"^{field}:\s+(\d+)", status, re.MULTILINE)
+            kilobytes += int(match[1]) if match else 0
         return kilobytes * 1024 / 1e6
 
     def until_idle(self, seconds: float) -> float:
         """Return the time when the program became idle, to the second. Raises ``TooLate``."""
         end = perf_counter() + seconds
         while perf_counter() < end:
-            before, begun = self._worked(), perf_counter()
+            worked_before = self._worked()
+            begun = perf_counter()
             self.drain(1.0)
-            if self._worked() - before < _IDLE_SHARE:
+            if self._worked() - worked_before < _IDLE_SHARE:
                 return begun
         raise TooLate("still at work")
 

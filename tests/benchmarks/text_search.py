@@ -18,7 +18,8 @@ KEYS = 30
 
 def measure(setting: Setting) -> list[Row]:
     """Measure the search for a rare word, beside ``grep``."""
-    rollout, size = setting.big, setting.big_name
+    rollout = setting.big
+    size = setting.big_name
     base = times(f"grep -c, {size}", [_grep(rollout) for _ in range(setting.times(3, 2))])
     rows = [base]
 
@@ -31,16 +32,17 @@ def measure(setting: Setting) -> list[Row]:
 
 
 def _search(setting: Setting, rollout: Rollout, program: Program, base: Row) -> list[Row]:
-    size, hits = setting.big_name, len(rollout.facts.rare)
+    size = setting.big_name
+    hits = len(rollout.facts.rare)
     program.until_quiet(program.send(b"/"))
-    before = len(program.raw)
+    length = len(program.raw)
     sent = program.send(RARE_WORD.encode())
     title = rb" #%d message" % (rollout.facts.rare[0] + 1)
     first_what = f"first hit shown, in the first 10 MB of {size}"
     rows: list[Row] = []
     try:
-        shown = program.until_bytes(title, setting.timeout, since=before)
-        rows.append(times(first_what, [shown - sent]))
+        hit_time = program.until_bytes(title, setting.timeout, since=length)
+        rows.append(times(first_what, [hit_time - sent]))
     except TooLate as error:
         return [missing(first_what, f"given up: {error}")]
     program.send(b"\r")
@@ -48,9 +50,9 @@ def _search(setting: Setting, rollout: Rollout, program: Program, base: Row) -> 
     # It stands under the timeline once the search is over, wherever the cursor is by then.
     every = f"“{RARE_WORD}” · {hits} matches".encode()
     counted = f"all {hits} hits counted, {size}"
-    busy = re.search(every, program.raw[before:]) is None
+    busy = re.search(every, program.raw[length:]) is None
     try:
-        done = program.until_bytes(every, setting.timeout, since=before)
+        done = program.until_bytes(every, setting.timeout, since=length)
         rows.append(times(counted, [done - sent], against=base))
     except TooLate:
         rows.append(missing(counted, f"not there after {setting.timeout:.0f} s"))
@@ -80,6 +82,6 @@ def _grep(rollout: Rollout) -> float:
     """Return the seconds of a search by ``grep``."""
     begun = perf_counter()
     command = ["grep", "-c", RARE_WORD, str(rollout.path)]
-    told = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert int(told.stdout) == len(rollout.facts.rare)
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert int(result.stdout) == len(rollout.facts.rare)
     return perf_counter() - begun

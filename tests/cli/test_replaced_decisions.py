@@ -49,16 +49,16 @@ Line = dict[str, Any]
 
 
 def decided(
-    who: str, at: str, value: str = "absent", target: Target | None = None, item: str = MODE
+    author: str, time: str, value: str = "absent", target: Target | None = None, item: str = MODE
 ) -> Decision:
     targets = () if target is None else (target,)
-    return Decision(MODE, item, VerdictValue(value), targets, (), (), who, at)
+    return Decision(MODE, item, VerdictValue(value), targets, (), (), author, time)
 
 
-def place(who: str, at: str, key: str, value: str = "present") -> Decision:
-    """A decision on a place of the mode."""
+def placed(author: str, time: str, key: str, value: str = "present") -> Decision:
+    """Return a decision on a place of the mode."""
     target = Target(key, key)
-    return decided(who, at, value, target, item_id(MODE, target))
+    return decided(author, time, value, target, item_id(MODE, target))
 
 
 def decide(workspace: Workspace, *decisions: Decision, trace: str = "t1") -> None:
@@ -73,7 +73,7 @@ def export(workspace: Workspace, path: Path) -> Path:
 
 
 def made(tmp_path: Path, *decisions: Decision) -> Path:
-    """A file from another machine that has these decisions."""
+    """Write these decisions on another machine and return its export."""
     with closing(Workspace.open(":memory:")) as other:
         other.add_taxonomy(MAST)
         decide(other, *decisions)
@@ -81,18 +81,18 @@ def made(tmp_path: Path, *decisions: Decision) -> Path:
 
 
 @pytest.fixture
-def here() -> Iterator[Workspace]:
+def target() -> Iterator[Workspace]:
     with closing(Workspace.open(":memory:")) as workspace:
         workspace.add_taxonomy(MAST)
         yield workspace
 
 
 def refused(workspace: Workspace, path: Path, **options: Any) -> PersonChanges:
-    """The changes for which a file is refused; nothing of it was written."""
-    before = "".join(workspace_lines(workspace))
+    """Return the changes for which a file is refused, and check that nothing was written."""
+    content = "".join(workspace_lines(workspace))
     with pytest.raises(MergeRefused) as error:
         merge_content(read_jsonl(path), workspace, **options)
-    assert "".join(workspace_lines(workspace)) == before
+    assert "".join(workspace_lines(workspace)) == content
     (changes,) = error.value.people
     return changes
 
@@ -105,7 +105,7 @@ def test_import_refuses_decisions_of_a_new_name_over_the_adjudicators(
     cli: Cli, tmp_path: Path
 ) -> None:
     cli.ok("import", SAMPLES, "--format", "jsonl")
-    before = cli.gold()["traces"]
+    gold = cli.gold()["traces"]
     lines = [json.loads(line) for line in SAMPLES.read_text("utf-8").splitlines()]
     forged: list[Line] = [HEAD, {"record": "annotator", "name": "zoe", "kind": "human"}]
     for line in lines:
@@ -125,7 +125,7 @@ def test_import_refuses_decisions_of_a_new_name_over_the_adjudicators(
     (zoe,) = cli.refused(*arguments, "--json").json["people"]
     assert zoe["overruled"] == {"mira": {"decisions": 42}}
     assert (zoe["needs"], zoe["decisions_overruled"]) == (["mira"], 42)
-    assert cli.gold()["traces"] == before
+    assert cli.gold()["traces"] == gold
     # The option names the annotator whose decisions are replaced.
     cli.refused(*arguments, "--replace", "zoe")
     cli.ok(*arguments, "--replace", "mira")
@@ -133,93 +133,93 @@ def test_import_refuses_decisions_of_a_new_name_over_the_adjudicators(
 
 
 @pytest.mark.parametrize(
-    ("known", "new"),
+    ("existing", "new"),
     [
         pytest.param(decided("mira", NOON), decided("zoe", LATE), id="later"),
         pytest.param(decided("mira", NOON), decided("zoe", NOON), id="at the same time"),
         pytest.param(decided("mira", NOON), decided("zoe", "zzz"), id="at no time"),
-        pytest.param(place("mira", NOON, "k1"), decided("zoe", LATE), id="verdict over place"),
-        pytest.param(place("mira", NOON, "k1"), decided("zoe", EARLY), id="earlier verdict"),
+        pytest.param(placed("mira", NOON, "k1"), decided("zoe", LATE), id="verdict over place"),
+        pytest.param(placed("mira", NOON, "k1"), decided("zoe", EARLY), id="earlier verdict"),
         pytest.param(
             decided("mira", NOON, "present", Target("k1", "k3")),
-            place("zoe", LATE, "k2", "absent"),
+            placed("zoe", LATE, "k2", "absent"),
             id="place over that of a verdict",
         ),
         pytest.param(
-            place("mira", NOON, "k1"), place("zoe", LATE, "k1", "absent"), id="same place"
+            placed("mira", NOON, "k1"), placed("zoe", LATE, "k1", "absent"), id="same place"
         ),
     ],
 )
 def test_replacing_a_decision_needs_the_name_of_its_author(
-    here: Workspace, tmp_path: Path, known: Decision, new: Decision
+    target: Workspace, tmp_path: Path, existing: Decision, new: Decision
 ) -> None:
-    decide(here, known)
+    decide(target, existing)
     file = made(tmp_path, new)
-    changes = refused(here, file)
+    changes = refused(target, file)
     assert (changes.annotator, changes.needs) == ("zoe", ("mira",))
     assert changes.overruled == {"mira": {"decisions": 1}}
-    assert refused(here, file, replacing=["zoe"]).needs == ("mira",)
-    (taken,) = take(here, file, "mira")
-    assert (taken.refused, taken.replaced) == (False, True)
-    assert take(here, file) == ()
+    assert refused(target, file, replacing=["zoe"]).needs == ("mira",)
+    (changed,) = take(target, file, "mira")
+    assert (changed.refused, changed.replaced) == (False, True)
+    assert take(target, file) == ()
 
 
 @pytest.mark.parametrize(
-    ("known", "new"),
+    ("existing", "new"),
     [
         pytest.param(None, decided("zoe", LATE), id="no decision"),
         pytest.param(decided("mira", NOON), decided("zoe", EARLY), id="earlier"),
         pytest.param(decided("zoe", NOON), decided("mira", NOON), id="the name before"),
-        pytest.param(place("mira", NOON, "k1"), place("zoe", LATE, "k9"), id="another place"),
+        pytest.param(placed("mira", NOON, "k1"), placed("zoe", LATE, "k9"), id="another place"),
         pytest.param(
             decided("mira", NOON, "present", Target("k1", "k1")),
-            place("zoe", EARLY, "k1", "absent"),
+            placed("zoe", EARLY, "k1", "absent"),
             id="an earlier place",
         ),
-        pytest.param(decided("mira", NOON), place("zoe", LATE, "k1"), id="a place of nothing"),
+        pytest.param(decided("mira", NOON), placed("zoe", LATE, "k1"), id="a place of nothing"),
     ],
 )
 def test_decisions_that_replace_nothing_are_imported(
-    here: Workspace, tmp_path: Path, known: Decision | None, new: Decision
+    target: Workspace, tmp_path: Path, existing: Decision | None, new: Decision
 ) -> None:
-    decide(here, *([known] if known else []))
-    before = here.decisions("t1", MAST.ref)
-    take(here, made(tmp_path, new))
-    assert set(before) <= set(here.decisions("t1", MAST.ref))
+    decide(target, *([existing] if existing else []))
+    old = target.decisions("t1", MAST.ref)
+    take(target, made(tmp_path, new))
+    assert set(old) <= set(target.decisions("t1", MAST.ref))
 
 
 def test_an_adjudicator_may_add_decisions_on_another_machine_and_not_replace_any(
-    here: Workspace, tmp_path: Path
+    target: Workspace, tmp_path: Path
 ) -> None:
-    decide(here, decided("mira", NOON, "present", Target("k1", "k1")))
-    decide(here, decided("zoe", EARLY), trace="t2")
+    decide(target, decided("mira", NOON, "present", Target("k1", "k1")))
+    decide(target, decided("zoe", EARLY), trace="t2")
     with closing(Workspace.open(":memory:")) as other:
-        take(other, export(here, tmp_path / "here.jsonl"))
-        decide(other, place("mira", LATE, "k9"))
-        (changes,) = take(here, export(other, tmp_path / "other.jsonl"))
+        take(other, export(target, tmp_path / "here.jsonl"))
+        decide(other, placed("mira", LATE, "k9"))
+        (changes,) = take(target, export(other, tmp_path / "other.jsonl"))
         assert (changes.decisions_added, changes.needs) == (1, ())
-        decide(other, place("mira", LATE, "k1", "absent"))
-        assert refused(here, export(other, tmp_path / "other.jsonl")).needs == ("mira",)
+        decide(other, placed("mira", LATE, "k1", "absent"))
+        assert refused(target, export(other, tmp_path / "other.jsonl")).needs == ("mira",)
     with closing(Workspace.open(":memory:")) as other:
-        take(other, export(here, tmp_path / "here.jsonl"))
+        take(other, export(target, tmp_path / "here.jsonl"))
         fact = Decided(MODE, decided("zoe", EARLY), None)
         other.append([NewEvent("zoe", "t2", MAST.ref, 1, fact)])
-        assert refused(here, export(other, tmp_path / "other.jsonl")).needs == ("zoe",)
+        assert refused(target, export(other, tmp_path / "other.jsonl")).needs == ("zoe",)
 
 
 def test_decisions_of_two_adjudicators_are_imported_into_a_new_workspace(
-    here: Workspace, tmp_path: Path, cli: Cli
+    target: Workspace, tmp_path: Path, cli: Cli
 ) -> None:
-    decide(here, decided("mira", NOON))
-    decide(here, decided("zoe", LATE), place("zoe", LATE, "k1"))
+    decide(target, decided("mira", NOON))
+    decide(target, decided("zoe", LATE), placed("zoe", LATE, "k1"))
     # Zoe's history does not continue one that is known, so it is written at once.
-    lines = export(here, tmp_path / "both.jsonl").read_text().splitlines()
+    lines = export(target, tmp_path / "both.jsonl").read_text().splitlines()
     lines = [line for line in lines if '"zoe"' not in line or '"seq": 1,' not in line]
     (tmp_path / "both.jsonl").write_text("\n".join(lines))
     cli.ok("import", "both.jsonl", "--format", "jsonl", "--replace", "zoe")
 
 
-def test_a_decision_is_in_no_other_persons_name(here: Workspace, tmp_path: Path) -> None:
+def test_a_decision_is_in_no_other_persons_name(target: Workspace, tmp_path: Path) -> None:
     text = made(tmp_path, decided("zoe", LATE)).read_text()
     file = tmp_path / "x.jsonl"
     file.write_text(text.replace('"decided_by": "zoe"', '"decided_by": "mira"'))
@@ -229,7 +229,7 @@ def test_a_decision_is_in_no_other_persons_name(here: Workspace, tmp_path: Path)
 
 @pytest.mark.parametrize("kind", ["guidelines", "studies"])
 def test_replacing_a_guideline_or_a_study_needs_the_name_of_its_author(
-    here: Workspace, tmp_path: Path, kind: str
+    target: Workspace, tmp_path: Path, kind: str
 ) -> None:
     study = Study(MAST.ref, ("ada", "ben"), per_trace=1)
     guideline = Guideline("g", MODE, "only with a reason", "mira", NOON)
@@ -239,12 +239,12 @@ def test_replacing_a_guideline_or_a_study_needs_the_name_of_its_author(
         "studies": (StudySet(None, study), StudySet(None, replace(study, annotators=("zoe",)))),
     }
     ours, theirs = facts[kind]
-    here.append([NewEvent("mira", None, MAST.ref, None, ours)])
+    target.append([NewEvent("mira", None, MAST.ref, None, ours)])
     with closing(Workspace.open(":memory:")) as other:
         other.append([NewEvent("zoe", None, MAST.ref, None, theirs)])
         file = export(other, tmp_path / "other.jsonl")
-    assert refused(here, file).overruled == {"mira": {kind: 1}}
-    take(here, file, "mira")
+    assert refused(target, file).overruled == {"mira": {kind: 1}}
+    take(target, file, "mira")
 
 
 def finding(mode: str, key: str = "k1", confidence: float = 0.7) -> Finding:
@@ -266,11 +266,11 @@ def judged(workspace: Workspace, trace: str, *findings: Finding, **options: Any)
 
 
 @pytest.fixture
-def there(here: Workspace, tmp_path: Path) -> Iterator[Workspace]:
+def source(target: Workspace, tmp_path: Path) -> Iterator[Workspace]:
     """Another machine that has what the judge found here on one trace."""
-    judged(here, "t1", finding(SLUGS[0]), finding(SLUGS[1], "k2"), unsure=[SLUGS[2]])
+    judged(target, "t1", finding(SLUGS[0]), finding(SLUGS[1], "k2"), unsure=[SLUGS[2]])
     with closing(Workspace.open(":memory:")) as other:
-        take(other, export(here, tmp_path / "here.jsonl"))
+        take(other, export(target, tmp_path / "here.jsonl"))
         yield other
 
 
@@ -304,33 +304,33 @@ def change_judgement(workspace: Workspace, kind: str) -> None:
     ],
 )
 def test_replacing_a_judgement_needs_the_name_of_the_judge(
-    here: Workspace, there: Workspace, tmp_path: Path, kind: str
+    target: Workspace, source: Workspace, tmp_path: Path, kind: str
 ) -> None:
-    change_judgement(there, kind)
-    file = export(there, tmp_path / "other.jsonl")
-    known = {event.id for event in here.events()}
+    change_judgement(source, kind)
+    file = export(source, tmp_path / "other.jsonl")
+    event_ids = {event.id for event in target.events()}
     lines = file.read_text().splitlines()
     new = tmp_path / "new.jsonl"  # without the events that are known here
-    new.write_text("\n".join(line for line in lines if json.loads(line).get("id") not in known))
+    new.write_text("\n".join(line for line in lines if json.loads(line).get("id") not in event_ids))
     for exported in (file, new):
-        assert refused(here, exported).needs == (JUDGE,)
-    (taken,) = take(here, new, JUDGE)
-    assert taken.replaced
-    assert take(here, new) == take(here, file) == ()
+        assert refused(target, exported).needs == (JUDGE,)
+    (changed,) = take(target, new, JUDGE)
+    assert changed.replaced
+    assert take(target, new) == take(target, file) == ()
 
 
 def test_judgements_of_the_same_judge_on_another_machine_are_imported(
-    here: Workspace, there: Workspace, tmp_path: Path
+    target: Workspace, source: Workspace, tmp_path: Path
 ) -> None:
-    judged(there, "t2", finding(SLUGS[0]))
-    judged(there, "t3", finding(SLUGS[1]), finding(SLUGS[1], "k9"), partial=True)
-    take(here, export(there, tmp_path / "other.jsonl"))
-    judged(there, "t3", finding(SLUGS[1], "k9"))
-    (changes,) = take(here, export(there, tmp_path / "other.jsonl"))
+    judged(source, "t2", finding(SLUGS[0]))
+    judged(source, "t3", finding(SLUGS[1]), finding(SLUGS[1], "k9"), partial=True)
+    take(target, export(source, tmp_path / "other.jsonl"))
+    judged(source, "t3", finding(SLUGS[1], "k9"))
+    (changes,) = take(target, export(source, tmp_path / "other.jsonl"))
     assert (changes.labels_removed, changes.needs) == (1, ())
     with closing(Workspace.open(":memory:")) as other:  # which has judged the trace itself
         judged(other, "t1", finding(SLUGS[0]), finding(SLUGS[1], "k2"), unsure=[SLUGS[2]])
-        (changes,) = take(here, export(other, tmp_path / "other.jsonl"))
+        (changes,) = take(target, export(other, tmp_path / "other.jsonl"))
         assert changes.needs == ()
 
 
@@ -364,7 +364,7 @@ def test_rows_of_an_adjudicator_become_a_pass_beside_the_decisions(cli: Cli) -> 
     for _ in range(2):
         cli.label("t1,mira,1.1,present", "t1,mira,,finished")
     with opened() as workspace:
-        passes = [(one.number, one.kind, one.finished) for one in workspace.passes()]
+        passes = [(entry.number, entry.kind, entry.finished) for entry in workspace.passes()]
         assert passes == [(1, PassKind.ADJUDICATION, False), (2, PassKind.BLIND, True)]
         assert [label.pass_number for label in workspace.labels(pass_number=None)] == [2]
         assert workspace.decisions("t1", MAST.ref) == (decided("mira", NOON),)

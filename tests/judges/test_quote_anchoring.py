@@ -52,21 +52,21 @@ class Looked:
     first: int | None
     last: int | None
     span: int | None
-    words: Evidence
+    evidence: Evidence
 
     @property
     def quote(self) -> str | None:
-        return None if self.finding.evidence is None else self.words.quote
+        return None if self.finding.evidence is None else self.evidence.quote
 
 
-NO_WORDS = Evidence(key=None, quote="")
+NO_EVIDENCE = Evidence(key=None, quote="")
 
 
 def look(trace: MemoryTrace, claim: Claimed, redaction: Redaction | None = None) -> Looked:
     """Anchor a claim, and check that a located quote is in the trace verbatim."""
     view = RedactedView(trace, redaction or Redaction.none())
     ends = [f"line {end + 1}" for end in (claim.first, claim.last) if end is not None]
-    said = Finding(
+    claimed = Finding(
         claim.mode,
         ends[0] if ends else None,
         ends[-1] if ends else None,
@@ -75,14 +75,14 @@ def look(trace: MemoryTrace, claim: Claimed, redaction: Redaction | None = None)
         claim.decisive,
         None if claim.quote is None else Evidence(key=None, quote=claim.quote),
     )
-    finding = anchored(said, trace, view, Locator(view).locate)
-    words = finding.evidence or NO_WORDS
-    keys = finding.first, finding.last, words.key if words.placed else None
+    finding = anchored(claimed, trace, view, Locator(view).locate)
+    evidence = finding.evidence or NO_EVIDENCE
+    keys = finding.first, finding.last, evidence.key if evidence.placed else None
     first, last, span = (None if key is None else trace.index_of(key) for key in keys)
-    if words.placed:
+    if evidence.placed:
         assert span is not None
-        assert trace.text(span)[words.char_start : words.char_end] == words.quote
-    return Looked(finding, first, last, span, words)
+        assert trace.text(span)[evidence.char_start : evidence.char_end] == evidence.quote
+    return Looked(finding, first, last, span, evidence)
 
 
 RUNNING = "All three pods are running"
@@ -91,7 +91,7 @@ LIMITS = "limits:\n        memory: 20Mi"
 
 
 def test_quotes_are_found_as_models_write_them() -> None:
-    for quote, span, found, match in [
+    for quote, span, located, match in [
         ("the limit is 512 MB", 1, "the limit is 512 MB", Match.EXACT),
         ('"the limit is 512 MB"', 1, '"the limit is 512 MB"', Match.EXACT),
         ("`valkey still refuses`", 3, "valkey still refuses", Match.EXACT),
@@ -127,52 +127,53 @@ def test_quotes_are_found_as_models_write_them() -> None:
         ("no such thing was ever written down in it", 3, None, None),
         ("valkey still refuses … All three pods", 3, None, None),
     ]:  # fmt: skip
-        at = look(trace_of(*TEXTS), Claimed(quote, span, span))
-        assert (at.quote if at.span is not None else None) == found
-        assert at.words.match is match
-        assert at.words.wording == (None if match in (None, Match.EXACT) else quote)
-        assert at.words.misnamed_spans is None
-        assert (at.first, at.last) == (span, span)
+        result = look(trace_of(*TEXTS), Claimed(quote, span, span))
+        assert (result.quote if result.span is not None else None) == located
+        assert result.evidence.match is match
+        assert result.evidence.wording == (None if match in (None, Match.EXACT) else quote)
+        assert result.evidence.misnamed_spans is None
+        assert (result.first, result.last) == (span, span)
 
 
 def test_a_range_without_the_quote_is_corrected() -> None:
-    for said, place, named in [
+    for claimed, corrected, named in [
         ((0, 1), (3, 3), ("line 1", "line 2")),  # it stands elsewhere
         ((1, 5), (1, 5), None),
         ((None, None), (3, 3), None),
     ]:
-        at = look(trace_of(*TEXTS), Claimed("valkey still refuses every write", *said))
-        assert (at.first, at.last, at.span) == (*place, 3)
-        assert (at.words.misnamed_spans, at.words.match) == (named, Match.EXACT)
+        result = look(trace_of(*TEXTS), Claimed("valkey still refuses every write", *claimed))
+        assert (result.first, result.last, result.span) == (*corrected, 3)
+        assert (result.evidence.misnamed_spans, result.evidence.match) == (named, Match.EXACT)
 
 
 def test_a_missing_quote_is_kept_without_a_place() -> None:
-    at = look(trace_of(*TEXTS), Claimed("`it was all in vain, we gave up`", 2, 3))
-    assert at.quote == "`it was all in vain, we gave up`"
-    assert (at.words.key, at.words.char_start, at.words.match) == ("line 3", None, None)
-    assert (at.finding.first, at.finding.last) == ("line 3", "line 4")
-    at = look(trace_of(*TEXTS), Claimed("it was all in vain, we gave up"))
-    assert (at.finding.first, at.finding.last, at.words.key) == (None, None, None)
-    at = look(trace_of(), Claimed("whatever was said about it", 0, 0))
-    assert (at.first, at.words.char_start) == (None, None)
+    result = look(trace_of(*TEXTS), Claimed("`it was all in vain, we gave up`", 2, 3))
+    assert result.quote == "`it was all in vain, we gave up`"
+    evidence = result.evidence
+    assert (evidence.key, evidence.char_start, evidence.match) == ("line 3", None, None)
+    assert (result.finding.first, result.finding.last) == ("line 3", "line 4")
+    result = look(trace_of(*TEXTS), Claimed("it was all in vain, we gave up"))
+    assert (result.finding.first, result.finding.last, result.evidence.key) == (None, None, None)
+    result = look(trace_of(), Claimed("whatever was said about it", 0, 0))
+    assert (result.first, result.evidence.char_start) == (None, None)
 
 
 def test_without_a_quote_the_existing_range_is_kept() -> None:
     for quote in [None, "", "  \n"]:
-        for ends, place in [
+        for ends, expected in [
             ((2, 3), (2, 3)),
             *((ends, (2, 2)) for ends in ((99, 2), (2, None), (None, 2), (2, -7))),
         ]:
-            at = look(trace_of(*TEXTS), Claimed(quote, *ends))
-            assert (at.quote, at.first, at.last) == (None, *place)
-            assert (at.finding.rationale, at.finding.confidence) == ("as #1 shows", 0.75)
+            result = look(trace_of(*TEXTS), Claimed(quote, *ends))
+            assert (result.quote, result.first, result.last) == (None, *expected)
+            assert (result.finding.rationale, result.finding.confidence) == ("as #1 shows", 0.75)
 
 
 def test_a_quote_of_a_gap_alone_is_searched_literally() -> None:
     for quote in ["…", "...", "[…]", " … … "]:
-        at = look(trace_of("nothing of it", f"and {quote.strip()} so on"), Claimed(quote, 1))
-        assert (at.first, at.quote) == (1, quote.strip())
-        assert not look(trace_of("nothing of it"), Claimed(quote, 0)).words.placed
+        result = look(trace_of("nothing of it", f"and {quote.strip()} so on"), Claimed(quote, 1))
+        assert (result.first, result.quote) == (1, quote.strip())
+        assert not look(trace_of("nothing of it"), Claimed(quote, 0)).evidence.placed
 
 
 def test_named_and_near_places_come_first() -> None:
@@ -182,17 +183,17 @@ def test_named_and_near_places_come_first() -> None:
         *(8, None, None)
     ]
     # Of equal places the named one counts, then the nearest.
-    words = "the same words again"
-    trace = trace_of(*(words if n % 10 == 0 else f"step {n}" for n in range(60)))
+    quote = "the same words again"
+    trace = trace_of(*(quote if n % 10 == 0 else f"step {n}" for n in range(60)))
     for named, span in (((30, 30), 30), ((38, 38), 40), ((32, 33), 30)):
-        assert look(trace, Claimed(words, *named)).span == span
+        assert look(trace, Claimed(quote, *named)).span == span
     # A place in the named span goes before a better match far away.
     trace = trace_of("memory:\n  20Mi is what it has", "nothing", "memory: 20Mi is what it has")
     assert look(trace, Claimed("memory: 20Mi is what it has", 0, 0)).span == 0
     # A nearby match goes before an altered one in the named span.
     trace = trace_of("step 12: the server was restarted", "step 13: the servers were restarted")
-    at = look(trace, Claimed("step 13: the server was restarted", 0, 0))
-    assert (at.span, at.words.match) == (1, Match.REWORDED)
+    result = look(trace, Claimed("step 13: the server was restarted", 0, 0))
+    assert (result.span, result.evidence.match) == (1, Match.REWORDED)
     assert look(trace, Claimed("step 14: the server was restarted", 0, 0)).span == 0
 
 
@@ -203,33 +204,34 @@ def test_reworded_quotes_are_searched_nearby_and_at_the_ends_of_long_texts() -> 
     assert look(trace_of(*TEXTS, *far), Claimed(changed, NEAR + 12, NEAR + 12)).span is None
     noise = "and the log goes on and on and on. " * 10_000
     changed = "All three pods were running, but valkey is still refusing every write"
-    at = look(trace_of("no", noise + TEXTS[3]), Claimed(changed, 1, 1))
-    assert (at.quote, at.words.match) == (TEXTS[3][:-1], Match.REWORDED)
-    at = look(trace_of("no", TEXTS[3] + noise), Claimed(changed, 1, 1))
-    assert at.words.char_start == 0
+    result = look(trace_of("no", noise + TEXTS[3]), Claimed(changed, 1, 1))
+    assert (result.quote, result.evidence.match) == (TEXTS[3][:-1], Match.REWORDED)
+    result = look(trace_of("no", TEXTS[3] + noise), Claimed(changed, 1, 1))
+    assert result.evidence.char_start == 0
     assert look(trace_of("no", noise + TEXTS[3] + noise), Claimed(changed, 1, 1)).span is None
 
 
 def test_parts_of_a_quote_are_joined_if_they_are_near() -> None:
     trace = trace_of(*TEXTS)
-    at = look(trace, Claimed("valkey still refuses every write. … I checked the pods", 3, 3))
-    assert (at.first, at.last, at.span) == (3, 4, 3)
-    assert at.quote == "valkey still refuses every write."
-    assert at.words.misnamed_spans == ("line 4", "line 4")
+    result = look(trace, Claimed("valkey still refuses every write. … I checked the pods", 3, 3))
+    assert (result.first, result.last, result.span) == (3, 4, 3)
+    assert result.quote == "valkey still refuses every write."
+    assert result.evidence.misnamed_spans == ("line 4", "line 4")
     header = (
         "still refuses every write.\n[0a1b2c3d4e #5] agent message | planner\nI checked the pods"
     )
-    at = look(trace, Claimed(header, 3, 4))
-    assert (at.first, at.last, at.span, at.words.misnamed_spans) == (3, 4, 3, None)
+    result = look(trace, Claimed(header, 3, 4))
+    assert (result.first, result.last, result.span) == (3, 4, 3)
+    assert result.evidence.misnamed_spans is None
     far = Claimed("still refuses every write … I close this incident", 3, 3)
     assert look(trace, far).span is None
     text = "It all begins here. " + "and so on " * 5_000 + "It all ends there."
-    at = look(trace_of(text), Claimed("It all begins here. […] It all ends there.", 0, 0))
-    assert (at.quote, at.words.match) == ("It all begins here.", Match.IN_PARTS)
+    result = look(trace_of(text), Claimed("It all begins here. […] It all ends there.", 0, 0))
+    assert (result.quote, result.evidence.match) == ("It all begins here.", Match.IN_PARTS)
     text = "The tool was called 12 times. " + "It went on. " * 9 + "In the end 7 of them failed."
     quote = "The tool was called 12 times … in the end {} of them failed"
-    found = [look(trace_of(text), Claimed(quote.format(n), 0, 0)).words.match for n in (7, 9)]
-    assert found == [Match.IN_PARTS, Match.ALTERED]
+    matches = [look(trace_of(text), Claimed(quote.format(n), 0, 0)).evidence.match for n in (7, 9)]
+    assert matches == [Match.IN_PARTS, Match.ALTERED]
 
 
 def test_a_quote_with_a_redacted_secret_covers_the_secret() -> None:
@@ -237,13 +239,13 @@ def test_a_quote_with_a_redacted_secret_covers_the_secret() -> None:
     sent = RedactedView(trace, Redaction.default()).text(0)
     assert "bob@example.com" not in sent
     quote = sent[sent.index("write") : sent.index(" when")]
-    at = look(trace, Claimed(quote, 0, 0), Redaction.default())
-    assert at.quote == "write to bob@example.com"
-    assert at.words.match is Match.EXACT
+    result = look(trace, Claimed(quote, 0, 0), Redaction.default())
+    assert result.quote == "write to bob@example.com"
+    assert result.evidence.match is Match.EXACT
 
 
-WORDS = st.text("abcdefgh é😀内\n\t\"'\\", min_size=8, max_size=80)
-SPANS = st.lists(WORDS, min_size=1, max_size=12)
+TEXT = st.text("abcdefgh é😀内\n\t\"'\\", min_size=8, max_size=80)
+SPANS = st.lists(TEXT, min_size=1, max_size=12)
 
 
 @given(SPANS, st.data())
@@ -252,13 +254,13 @@ def test_verbatim_quotes_are_found_exactly(texts: list[str], data: st.DataObject
     start = data.draw(st.integers(0, len(texts[span])))
     quote = texts[span][start : data.draw(st.integers(start, len(texts[span])))]
     named = data.draw(st.none() | st.integers(0, len(texts) - 1))
-    at = look(trace_of(*texts), Claimed(quote, named, named))
+    result = look(trace_of(*texts), Claimed(quote, named, named))
     if not quote.strip():
-        assert at.quote is None
+        assert result.quote is None
     elif len(quote.strip()) >= 24 or named == span:
-        assert at.words.match is Match.EXACT
-        assert at.quote == quote.strip()
-        assert named is None or (at.words.misnamed_spans is None) == (at.span == named)
+        assert result.evidence.match is Match.EXACT
+        assert result.quote == quote.strip()
+        assert named is None or (result.evidence.misnamed_spans is None) == (result.span == named)
 
 
 @given(
@@ -267,12 +269,12 @@ def test_verbatim_quotes_are_found_exactly(texts: list[str], data: st.DataObject
 def test_any_claim_becomes_a_finding(
     texts: list[str], quote: str, first: int | None, last: int | None
 ) -> None:
-    at = look(trace_of(*texts), Claimed(quote, first, last))
-    assert (at.first is None) == (at.finding.first is None)
-    if at.first is not None and at.last is not None:
-        assert 0 <= at.first <= at.last < len(texts)
-    if at.span is not None and at.first is not None and at.last is not None:
-        assert at.first <= at.span <= at.last
+    result = look(trace_of(*texts), Claimed(quote, first, last))
+    assert (result.first is None) == (result.finding.first is None)
+    if result.first is not None and result.last is not None:
+        assert 0 <= result.first <= result.last < len(texts)
+    if result.span is not None and result.first is not None and result.last is not None:
+        assert result.first <= result.span <= result.last
 
 
 @dataclass
@@ -304,6 +306,6 @@ def test_only_the_nearest_part_of_a_huge_trace_is_searched() -> None:
     most = MOST_SEARCHED // texts.size + 2
     assert len(set(texts.read)) <= most
     assert all(abs(index - 500) <= most for index in texts.read)
-    found = locator.locate("0505 the text goes on", (500, 501))
-    assert found is not None
-    assert (found.index, locator.partly_searched_quote_count) == (505, 1)
+    location = locator.locate("0505 the text goes on", (500, 501))
+    assert location is not None
+    assert (location.index, locator.partly_searched_quote_count) == (505, 1)

@@ -98,8 +98,8 @@ HUNK = "@@ -1,2 +1,3 @@ def f\n-old\n+new\n+newer\n same\n"
 @pytest.mark.parametrize("written", [MARKDOWN, OUTPUT])
 def test_hunks_of_diffs(written: str) -> None:
     text = f"diff --git a/x b/x\n{HUNK}- no part of it\n+ nor this\n"
-    found = [name for name in named(text, written) if name[1] not in ("bullet", "markup")]
-    assert found == [
+    parts = [name for name in named(text, written) if name[1] not in ("bullet", "markup")]
+    assert parts == [
         ("diff --git a/x b/x\n", "strong"),
         ("@@ -1,2 +1,3 @@ def f\n", "hunk"),
         *[("-old\n", "removed"), ("+new\n", "added"), ("+newer\n", "added")],
@@ -118,11 +118,11 @@ def test_tracebacks() -> None:
 
 
 def named_json(value: object) -> Named:
-    shown = DisplayedText(json.dumps(value), OUTPUT)
-    readable = shown.displayed
-    assert shown.highlighter is not None
-    parts = list(shown.highlighter.parts(0, len(readable)))
-    assert all(before.end <= after.start for before, after in pairwise(parts))
+    displayed = DisplayedText(json.dumps(value), OUTPUT)
+    readable = displayed.displayed
+    assert displayed.highlighter is not None
+    parts = list(displayed.highlighter.parts(0, len(readable)))
+    assert all(first.end <= second.start for first, second in pairwise(parts))
     return [(readable[part.start : part.end].strip(), part.name) for part in parts]
 
 
@@ -137,7 +137,7 @@ def test_json_tokens() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "string", "found"),
+    ("key", "string", "part"),
     [
         ("new_str", "a = None\nb", ("None", "number")),
         ("command", "ls\nif x; then y; fi", ("then", "keyword")),
@@ -148,23 +148,23 @@ def test_json_tokens() -> None:
     ],
 )
 def test_strings_in_json_are_highlighted_by_content(
-    key: str, string: str, found: tuple[str, str] | None
+    key: str, string: str, part: tuple[str, str] | None
 ) -> None:
     named = named_json({"path": "a.py", "x": {"path": "b.py"}, key: string, "n": 1, "m": "2"})
     around = [('"m"', "key"), ('"2"', "string")]
     assert named[-2:] == around
     assert (f'"{key}"', "key") in named
-    if found is None:
-        assert not any("ls" in words for words, _ in named)
+    if part is None:
+        assert not any("ls" in text for text, _ in named)
     else:
-        assert found in named
+        assert part in named
 
 
 def test_json_in_strings_is_laid_out() -> None:
     inner = json.dumps({"code": 'import os\n\nprint("é", "\\n")', "to": {"a": [1, "b\U0001f600"]}})
     text = json.dumps({"name": "run", "arguments": inner, "x": json.dumps([inner, 2])})
-    shown = DisplayedText(text, OUTPUT).displayed
-    assert shown[:].split("\n")[:13] == [
+    displayed = DisplayedText(text, OUTPUT).displayed
+    assert displayed[:].split("\n")[:13] == [
         "{",
         '  "name": "run",',
         '  "arguments": "{',
@@ -305,12 +305,12 @@ def test_a_long_text_of_bars_is_read_in_part() -> None:
     text = CountingText("| a | b |\n|---|---|\n" * 500_000)
     layout = TextLayout(text, 60, rendered=True)
     for start in (0, 5_000_000, len(text) - 2000):
-        at = layout.step(start, 0)
-        before = text.looked
+        offset = layout.step(start, 0)
+        looked = text.looked
         for _ in range(40):
-            assert layout.row_at(at).columns is None
-            at = layout.step(at, 1)
-        assert text.looked - before < 20 * BLOCK_CHARS
+            assert layout.row_at(offset).columns is None
+            offset = layout.step(offset, 1)
+        assert text.looked - looked < 20 * BLOCK_CHARS
 
 
 # Each cell leads to the raw text, and back
@@ -361,66 +361,67 @@ class Cell:
     """A cell: its character, its offset in the shown text, and its offset in the raw text."""
 
     drawn: str
-    shown: int
+    offset: int
     raw: int
 
 
-def rows_from(layout: TextLayout, at: int, most: int) -> list[TextRow]:
-    rows = [layout.row_at(at)]
+def rows_from(layout: TextLayout, start: int, most: int) -> list[TextRow]:
+    rows = [layout.row_at(start)]
     while len(rows) < most and rows[-1].end < len(layout.text):
         rows.append(layout.row_at(rows[-1].end))
     return rows
 
 
 def check_mapping(text: str, written: str, width: int, random: Random, most: int = 400) -> None:
-    shown = DisplayedText(text, written)
-    layout = shown.lay_out(width)
-    if shown.pretty is not None and len(text) < 200_000:
-        shown.pretty.whole()
-        layout = shown.lay_out(width)
+    displayed = DisplayedText(text, written)
+    layout = displayed.lay_out(width)
+    if displayed.pretty is not None and len(text) < 200_000:
+        displayed.pretty.whole()
+        layout = displayed.lay_out(width)
     rows = rows_from(layout, random.randrange(len(layout.text) + 1), most)
     cells = [
-        Cell(char, place, shown.to_source(place))
+        Cell(char, offset, displayed.to_source(offset))
         for row in rows
         for column, char in enumerate(row.shown)
-        for place in [row.offset_at(column)]
+        for offset in [row.offset_at(column)]
     ]
     places = [cell.raw for cell in cells]
     assert places == sorted(places)
-    for place, group in groupby(cells, key=lambda cell: cell.raw):
-        raw, drawn = text[place], "".join(cell.drawn for cell in group).strip()
+    for offset, group in groupby(cells, key=lambda cell: cell.raw):
+        raw = text[offset]
+        drawn = "".join(cell.drawn for cell in group).strip()
         # An escape shows what it stands for; before it may be white space that is set out.
-        known = drawn == raw or drawn in safe_line(raw) or raw == "\\"
+        is_source = drawn == raw or drawn in safe_line(raw) or raw == "\\"
         # The rule of a table is drawn as wide as its column.
-        assert not drawn or known or (raw == "-" and set(drawn) == {"-"}), place
+        assert not drawn or is_source or (raw == "-" and set(drawn) == {"-"}), offset
     for _ in range(4 if cells else 0):
-        one, other = sorted(random.randrange(len(cells)) for _ in range(2))
-        check_marking(text, shown, rows, cells, one, other)
+        first, last = sorted(random.randrange(len(cells)) for _ in range(2))
+        check_marking(text, displayed, rows, cells, first, last)
 
 
 def check_marking(
-    text: str, shown: DisplayedText, rows: list[TextRow], cells: list[Cell], one: int, other: int
+    text: str, view: DisplayedText, rows: list[TextRow], cells: list[Cell], first: int, last: int
 ) -> None:
-    """Mark from one cell to another, and look at what is quoted and what lights up."""
-    start, end = shown.range_to_source(cells[one].shown, cells[other].shown + 1)
+    """Mark from one cell to another, and check the quote and the highlighted cells."""
+    start, end = view.range_to_source(cells[first].offset, cells[last].offset + 1)
     lit: set[int] = set()
-    at = 0
+    index = 0
     for row in rows:
-        part = row.slice_of(*shown.range_to_shown(start, end))
+        part = row.slice_of(*view.range_to_shown(start, end))
         if part is not None:
-            lit |= set(range(at + part[0], at + part[1]))
-        at += len(row.shown)
-    marked = set(range(one, other + 1))
+            lit |= set(range(index + part[0], index + part[1]))
+        index += len(row.shown)
+    marked = set(range(first, last + 1))
     # All that was marked lights up, but for white space that has no source.
-    assert not "".join(cells[at].drawn for at in sorted(marked - lit)).strip()
+    assert not "".join(cells[index].drawn for index in sorted(marked - lit)).strip()
     # Beyond that only what stands for the same code point does, and such white space.
-    ends = (cells[one].raw, cells[other].raw)
-    assert all(cells[at].raw in ends or not cells[at].drawn.strip() for at in lit - marked)
+    ends = (cells[first].raw, cells[last].raw)
+    assert all(cells[index].raw in ends or not cells[index].drawn.strip() for index in lit - marked)
     # What is quoted begins and ends with what was marked.
     if marked <= lit:
-        assert start == cells[one].raw
-        assert start <= cells[other].raw < end
-        assert not text[cells[other].raw + 1 : end] or text[cells[other].raw] == "\\"
+        assert start == cells[first].raw
+        assert start <= cells[last].raw < end
+        assert not text[cells[last].raw + 1 : end] or text[cells[last].raw] == "\\"
 
 
 @given(texts, formats, widths, st.randoms(use_true_random=False))
@@ -439,15 +440,16 @@ def test_parts_are_the_same_from_any_offset(text: str, written: str, start: int,
     whole = list(Highlighter(text, written).parts(0, len(text)))
     assert all(0 <= part.start < part.end <= len(text) for part in whole)
     assert {part.name for part in whole} <= set(PART_NAMES)
-    start, end = min(start, len(text)), min(end, len(text))
+    start = min(start, len(text))
+    end = min(end, len(text))
     some = Highlighter(text, written).parts(start, end)
-    asked = {(at, part.name) for part in some for at in range(part.start, part.end)}
-    known = {
-        (at, part.name)
+    actual = {(offset, part.name) for part in some for offset in range(part.start, part.end)}
+    expected = {
+        (offset, part.name)
         for part in whole
-        for at in range(max(part.start, start), min(part.end, end))
+        for offset in range(max(part.start, start), min(part.end, end))
     }
-    assert asked == known
+    assert actual == expected
 
 
 @needs_corpus
@@ -470,13 +472,13 @@ def test_a_huge_text_is_highlighted_in_part() -> None:
     text = CountingText("A line of **words**, as many say.\n```python\nx = 1\n```\n" * 200_000)
     assert len(text) > 10_000_000
     for start in (0, 5_000_000, len(text) - 2000):
-        before = text.looked
-        found = list(Highlighter(text, MARKDOWN).parts(start, start + 2000))
-        assert {"strong", "markup", "number"} <= {part.name for part in found}
-        assert text.looked - before < 2 * SEGMENT_CHARS + 40 * 4 * BLOCK_CHARS
-    shown = DisplayedText(text, MARKDOWN)
-    before = text.looked
-    assert shown.highlighter is not None
+        looked = text.looked
+        parts = list(Highlighter(text, MARKDOWN).parts(start, start + 2000))
+        assert {"strong", "markup", "number"} <= {part.name for part in parts}
+        assert text.looked - looked < 2 * SEGMENT_CHARS + 40 * 4 * BLOCK_CHARS
+    displayed = DisplayedText(text, MARKDOWN)
+    looked = text.looked
+    assert displayed.highlighter is not None
     for row in range(40):
-        list(shown.highlighter.parts(row * 50, row * 50 + 50))
-    assert text.looked - before < 2 * SEGMENT_CHARS + 40 * 4 * BLOCK_CHARS
+        list(displayed.highlighter.parts(row * 50, row * 50 + 50))
+    assert text.looked - looked < 2 * SEGMENT_CHARS + 40 * 4 * BLOCK_CHARS

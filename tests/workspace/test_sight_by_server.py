@@ -66,7 +66,8 @@ TEAM: Final = {
     "lea": TeamRole.LEAD,
     "runner": TeamRole.JUDGE,
 }
-FIRST, SECOND = trace_of("one", "two"), trace_of("three", trace_id="run-2")
+FIRST = trace_of("one", "two")
+SECOND = trace_of("three", trace_id="run-2")
 STUDY: Final = Study(MAST.ref, ("mira", "bob"), ("carol",), ((TRACE, "run-2"),))
 TABLES: Final = [table.name for table in (schema.events, schema.span_indices, *schema.STATE_TABLES)]
 
@@ -75,7 +76,8 @@ class Team:
     """A workspace with a team."""
 
     def __init__(self, server: PostgresServer) -> None:
-        self.server, self.database = server, server.new_database()
+        self.server = server
+        self.database = server.new_database()
         with closing(Workspace.create_on_server(server.url(self.database))) as owner:
             owner.add_taxonomy(MAST)
             for trace in (FIRST, SECOND):
@@ -140,11 +142,11 @@ def work(
             session.finish(open_modes="absent")
 
 
-def tag(workspace: Workspace, who: str) -> None:
+def tag(workspace: Workspace, author: str) -> None:
     """Tag the labels of bob on both traces."""
     for trace_id in (TRACE, "run-2"):
         code = OpenCode("bob", trace_id, Target("k0", "k0", "a \0 quote"), "", is_label=True)
-        toggle_tag(workspace, MAST.id, who, [code], f"{who}-tagged")
+        toggle_tag(workspace, MAST.id, author, [code], f"{author}-tagged")
 
 
 def of_second(workspace: Workspace, name: str) -> Label:
@@ -178,10 +180,10 @@ def everybody_works(team: Team) -> None:
         tag(session.workspace, "bob")
     with team.workspace("lea") as lea:
         for trace_id in (TRACE, "run-2"):
-            said = label(lea, MODES[5], annotator=ELSEWHERE, trace_id=trace_id, note=SECRET)
+            imported = label(lea, MODES[5], annotator=ELSEWHERE, trace_id=trace_id, note=SECRET)
             facts = (
                 PassStarted(PassKind.BLIND),
-                LabelAdded(said),
+                LabelAdded(imported),
                 VerdictSet(MODES[0], None, VerdictValue.ABSENT),
                 PassFinished(),
             )
@@ -297,68 +299,68 @@ def asked(connection: psycopg.Connection[Any], statement: Any, *values: Any) -> 
         rows = cursor.fetchall() if cursor.description is not None else []
         return f"{cursor.statusmessage}: {sorted(map(repr, rows))}"
     except psycopg.Error as error:
-        said = error.diag
-        return f"{said.sqlstate} {said.message_primary} {said.message_detail} {said.message_hint}"
+        diag = error.diag
+        return f"{diag.sqlstate} {diag.message_primary} {diag.message_detail} {diag.message_hint}"
 
 
 def all_answers(connection: psycopg.Connection[Any]) -> dict[str, str]:
     """Return the answers of the server to many statements of a blind annotator."""
     relations = [row[0] for row in connection.execute(RELATIONS)]
-    found = {}
+    answers = {}
     for name in relations:
         rows = f"SELECT * FROM {name}"
         if name.startswith("pg_catalog."):  # they are long
             rows = f"SELECT md5(string_agg(row::text, ' ' ORDER BY row::text)) FROM {name} row"
-        found[name] = asked(connection, rows)
+        answers[name] = asked(connection, rows)
     for name, arguments in connection.execute(FUNCTIONS).fetchall():
-        for given in ((TRACE, MAST.ref), ("run-2", MAST.ref), ("bob", "decider")):
-            values = [*given, "mast@3", 1][:arguments]
+        for keys in ((TRACE, MAST.ref), ("run-2", MAST.ref), ("bob", "decider")):
+            values = [*keys, "mast@3", 1][:arguments]
             call = sql.SQL("SELECT * FROM seen.{}({})").format(
                 sql.Identifier(name), sql.SQL(", ").join(map(sql.Literal, values))
             )
-            found[call.as_string(connection)] = asked(connection, call)
+            answers[call.as_string(connection)] = asked(connection, call)
     for statement in ACTIVITY:
-        found[statement] = asked(connection, statement)
+        answers[statement] = asked(connection, statement)
     for table in TABLES:
-        whose = (
+        conditions = (
             "annotator = 'bob'",
             "annotator = 'bob' AND taxonomy = 'mast@3' AND trace_id = 'run-1'",
         )
         if table == schema.span_indices.name:
-            whose = ("span_key = 'k0'", "trace_id = 'run-1' AND span_key = 'k0'")
-        for condition in ("true", *whose, "trace_id = 'run-2'"):
-            for how in ("", "ANALYZE, TIMING OFF, BUFFERS OFF, SUMMARY OFF, "):
-                statement = f"EXPLAIN ({how}VERBOSE) SELECT * FROM seen.{table} WHERE {condition}"
-                found[statement] = asked(connection, statement)
+            conditions = ("span_key = 'k0'", "trace_id = 'run-1' AND span_key = 'k0'")
+        for condition in ("true", *conditions, "trace_id = 'run-2'"):
+            for flags in ("", "ANALYZE, TIMING OFF, BUFFERS OFF, SUMMARY OFF, "):
+                statement = f"EXPLAIN ({flags}VERBOSE) SELECT * FROM seen.{table} WHERE {condition}"
+                answers[statement] = asked(connection, statement)
         statement = f"EXPLAIN SELECT * FROM public.{table}"
-        found[statement] = asked(connection, statement)
+        answers[statement] = asked(connection, statement)
     for isolation in ("READ COMMITTED", "SERIALIZABLE"):
         for statement in WRITES:
             for me in ("mira", "bob"):
                 connection.execute(f"BEGIN ISOLATION LEVEL {isolation}")
-                said = asked(connection, statement, {"id": IMPORTED, "me": me})
-                found[f"{isolation} {me} {statement}"] = said
+                answer = asked(connection, statement, {"id": IMPORTED, "me": me})
+                answers[f"{isolation} {me} {statement}"] = answer
                 connection.execute("ROLLBACK")
-    return found
+    return answers
 
 
 def test_answers_to_a_blind_annotator_do_not_depend_on_others(team: Team) -> None:
     work(team, "mira", FIRST, finish=False)
     work(team, "mira", SECOND)  # finished but not revealed
     with team.sql("mira") as mira:
-        before = all_answers(mira)
+        old = all_answers(mira)
         everybody_works(team)
-        after = all_answers(mira)
-    assert before.keys() == after.keys()
-    assert {asked for asked in after if before[asked] != after[asked]} == set()
+        new = all_answers(mira)
+    assert old.keys() == new.keys()
+    assert {question for question in new if old[question] != new[question]} == set()
     # Her own rows are there, and the owner sees the others.
-    assert "mira" in after["seen.labels"]
-    assert "-tagged" not in "".join(after.values())
+    assert "mira" in new["seen.labels"]
+    assert "-tagged" not in "".join(new.values())
     with team.sql("postgres") as owner:
         assert "bob-tagged" in asked(owner, "SELECT * FROM public.settings")
         for table in ("labels", "span_notes", "decisions", "runs", "asked", "events"):
             assert SECRET in asked(owner, f"SELECT * FROM public.{table}")
-    assert all(IMPORTED not in said for said in after.values())
+    assert all(IMPORTED not in answer for answer in new.values())
 
 
 def test_revealed_trace_is_visible_and_its_labels_are_final(team: Team) -> None:
@@ -370,23 +372,23 @@ def test_revealed_trace_is_visible_and_its_labels_are_final(team: Team) -> None:
         session.redo()
         session.reveal()
         session.reload()
-        assert {one.annotator for one in session.others} == {"bob", ELSEWHERE}
-        assert {one.trace_id for one in session.workspace.labels()} == {"run-2"}
-        assert {JUDGE} == {one.judge for one in session.workspace.judgements()}
+        assert {entry.annotator for entry in session.others} == {"bob", ELSEWHERE}
+        assert {entry.trace_id for entry in session.workspace.labels()} == {"run-2"}
+        assert {JUDGE} == {entry.judge for entry in session.workspace.judgements()}
         assert session.workspace.all_decisions(MAST.ref).keys() == {"run-2"}
         assert tags_seen(session.workspace) == {("bob", "run-2"), ("carol", "run-2")}
         tag(session.workspace, "mira")
         assert ("mira", TRACE) in tags_seen(session.workspace)
         with pytest.raises(SessionError, match="the finish cannot be undone"):
             session.undo()
-        (own,) = session.labels
-        said = label(session.workspace, MODES[3], annotator="mira", trace_id="run-2")
+        (own_label,) = session.labels
+        late = label(session.workspace, MODES[3], annotator="mira", trace_id="run-2")
         with pytest.raises(WorkspaceError, match="your work from before you saw"):
-            session.workspace.append([NewEvent("mira", "run-2", MAST.ref, 1, LabelAdded(said))])
+            session.workspace.append([NewEvent("mira", "run-2", MAST.ref, 1, LabelAdded(late))])
     with team.sql("mira") as mira:
         facts: dict[str, dict[str, Any]] = {
             "label_added": {"label": {"id": "new", "mode": "m", "target": {}}},
-            "label_removed": {"label": {"id": own.id, "mode": "m", "target": {}}},
+            "label_removed": {"label": {"id": own_label.id, "mode": "m", "target": {}}},
             "verdict_set": {"mode": "m", "before": None, "after": "absent"},
             "pass_unfinished": {"was": {"open_modes": "leave"}},
             "pass_withdrawn": {"kind": "blind"},
@@ -399,15 +401,15 @@ def test_revealed_trace_is_visible_and_its_labels_are_final(team: Team) -> None:
         began = append_sql("mira", "pass_started", blind, trace="run-2", pass_number=2)
         assert "must be a second look" in asked(mira, began)
         mira.execute("BEGIN")
-        again = '{"kind": "second_look"}'
-        mira.execute(append_sql("mira", "pass_started", again, trace="run-2", pass_number=2))
-        same_id = json.dumps({"label": {"id": own.id, "mode": "m", "target": {}}})
+        second_look = '{"kind": "second_look"}'
+        mira.execute(append_sql("mira", "pass_started", second_look, trace="run-2", pass_number=2))
+        same_id = json.dumps({"label": {"id": own_label.id, "mode": "m", "target": {}}})
         moved = append_sql("mira", "label_added", same_id, trace="run-2", pass_number=2)
         assert "a label of another pass has this id" in asked(mira, moved)
         mira.execute("ROLLBACK")
     with team.session("mira", SECOND) as session:
         session.toggle_label(MODES[4], Target("k0", "k0"), suggestions_on_screen=False)
-        assert [one.kind for one in session.workspace.passes(annotator="mira")] == [
+        assert [entry.kind for entry in session.workspace.passes(annotator="mira")] == [
             PassKind.BLIND,
             PassKind.SECOND_LOOK,
         ]
@@ -419,7 +421,7 @@ def test_revealed_trace_is_visible_and_its_labels_are_final(team: Team) -> None:
 
 def tags_seen(workspace: Workspace) -> set[tuple[str, str]]:
     """Return the visible tags as pairs of annotator and trace."""
-    return {(who, place[1]) for _, who, tags in all_tags(workspace) for place in tags}
+    return {(author, code[1]) for _, author, tags in all_tags(workspace) for code in tags}
 
 
 def test_unfinished_pass_cannot_be_revealed(at_work: Team) -> None:
@@ -437,8 +439,8 @@ def test_unfinished_pass_cannot_be_revealed(at_work: Team) -> None:
         assert "bob" not in asked(noa, "SELECT annotator FROM labels")
 
 
-def command(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
-    code = run(split_command(list(words)))
+def command(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = run(split_command(list(arguments)))
     out, err = capsys.readouterr()
     return code, out, err
 
@@ -446,8 +448,8 @@ def command(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, 
 def test_members_use_the_app_and_commands_within_their_rights(
     at_work: Team, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def run_as(name: str, *words: str) -> tuple[int, str, str]:
-        return command(capsys, *words, "--workspace", at_work.url(name))
+    def run_as(name: str, *arguments: str) -> tuple[int, str, str]:
+        return command(capsys, *arguments, "--workspace", at_work.url(name))
 
     work(at_work, "mira")
     with at_work.workspace("carol") as carol:
@@ -460,22 +462,22 @@ def test_members_use_the_app_and_commands_within_their_rights(
     agreement = json.loads(run_as("lea", "agree", "--rounds", "0", "--json")[1])
     assert agreement["traces"]["finished_by_all"] == 1
     for name, code in (("lea", 0), ("mira", 1)):
-        for words in (
+        for arguments in (
             ("export", "--format", "jsonl", "-o", str(tmp_path / f"{name}.jsonl")),
             ("workspace", "backup", str(tmp_path / f"{name}.db")),
             ("workspace", "check"),
         ):
-            got, _, error = run_as(name, *words)
+            got, _, error = run_as(name, *arguments)
             assert got == code, error
             assert code == 0 or "only their own work" in error
     assert not (tmp_path / "mira.db").exists()
     assert json.loads(run_as("mira", "status", "--json")[1])["annotators"]
-    own = tmp_path / "own.csv"
+    file = tmp_path / "own.csv"
     assert (
-        run_as("mira", "export", "--format", "csv-long", "--labels", "all", "-o", str(own))[0] == 0
+        run_as("mira", "export", "--format", "csv-long", "--labels", "all", "-o", str(file))[0] == 0
     )
-    assert "mira" in own.read_text()
-    assert ",bob," not in own.read_text()
+    assert "mira" in file.read_text()
+    assert ",bob," not in file.read_text()
     with at_work.session("mira") as session:
         assert session.workspace.study(MAST.ref) == STUDY
         (guideline,) = session.workspace.guidelines(MAST.ref)
@@ -489,20 +491,20 @@ def test_members_use_the_app_and_commands_within_their_rights(
         with pytest.raises(SessionError, match="hides judges' suggestions from you"):
             resolve_blind(session.workspace, "mira", assisted=True, taxonomy=MAST.ref)
         # Changes that waited for the server are sent.
-        place = session.workspace
-        place.open_outbox(tmp_path, "mira")
-        assert place.outbox is not None
-        place.read_ahead(everybody=True)
-        with place.outbox.local_copy.reading() as known:
+        workspace = session.workspace
+        workspace.open_outbox(tmp_path, "mira")
+        assert workspace.outbox is not None
+        workspace.read_ahead(everybody=True)
+        with workspace.outbox.local_copy.reading() as copy:
             for table in STATE_TABLES:
                 if table not in (studies, guidelines):
-                    assert set(known.execute(select(table.c.annotator)).scalars()) <= {"mira"}
-            assert known.execute(select(func.count()).select_from(passes)).scalar()
-        facts = (PassStarted(PassKind.BLIND), LabelAdded(of_second(place, "mira")))
+                    assert set(copy.execute(select(table.c.annotator)).scalars()) <= {"mira"}
+            assert copy.execute(select(func.count()).select_from(passes)).scalar()
+        facts = (PassStarted(PassKind.BLIND), LabelAdded(of_second(workspace, "mira")))
         new = [NewEvent("mira", "run-2", MAST.ref, 1, fact) for fact in facts]
-        place.outbox.put(NewChange(new, place.new_id(), known_seq=0), place.new_id)
-        assert place.send_waiting() == ()
-        assert [one.trace_id for one in place.labels()] == [TRACE, "run-2"]
+        workspace.outbox.put(NewChange(new, workspace.new_id(), known_seq=0), workspace.new_id)
+        assert workspace.send_waiting() == ()
+        assert [label.trace_id for label in workspace.labels()] == [TRACE, "run-2"]
         # The owner of the password works, whoever is named.
         assert working_person(session.workspace, "bob") == "mira"
 
@@ -513,10 +515,10 @@ def test_assisted_annotator_sees_judges_and_nobody_else(at_work: Team) -> None:
     with at_work.session("omar") as session:
         assert len(session.suggestions) == 1
         session.accept(session.suggestions[0].id)
-        assert {one.annotator for one in session.workspace.labels()} == {JUDGE, "omar"}
-        assert {one.annotator for one in session.workspace.passes()} == {JUDGE, "omar"}
+        assert {entry.annotator for entry in session.workspace.labels()} == {JUDGE, "omar"}
+        assert {entry.annotator for entry in session.workspace.passes()} == {JUDGE, "omar"}
         assert not session.workspace.all_decisions(MAST.ref)
-        assert [one.judge for one in session.workspace.runs()] == [JUDGE]
+        assert [entry.judge for entry in session.workspace.runs()] == [JUDGE]
 
 
 def test_span_indices_do_not_tell_marks_of_others(team: Team) -> None:
@@ -526,10 +528,10 @@ def test_span_indices_do_not_tell_marks_of_others(team: Team) -> None:
     with team.session("mira") as session:
         assert session.workspace.span_indices() == {}
         session.toggle_label(MODES[0], Target("k0", "k0"), suggestions_on_screen=False)
-        own = {TRACE: {"k0": SpanIndex(0)}}
-        assert session.workspace.span_indices() == own
+        own_indices = {TRACE: {"k0": SpanIndex(0)}}
+        assert session.workspace.span_indices() == own_indices
         session.finish(open_modes="absent")
-        assert session.workspace.span_indices() == own
+        assert session.workspace.span_indices() == own_indices
         session.reveal()
         assert session.workspace.span_indices()[TRACE].keys() == {"k0", "k1"}
 
@@ -545,17 +547,17 @@ def test_member_gets_a_password_that_is_not_stored(
     postgres.run("CREATE ROLE known LOGIN")
     team = ("team", "add", name, "--role", "annotator", "--workspace", url)
     assert command(capsys, "workspace", "create", url)[0] == 0
-    code, line, told = command(capsys, *team)
-    assert code == 0, told
+    code, line, message = command(capsys, *team)
+    assert code == 0, message
     password = line.strip().rpartition(":")[2]
     assert len(password) >= 24
-    assert "see who is connected" in told
-    assert password not in told
+    assert "see who is connected" in message
+    assert password not in message
     assert password not in postgres.log()
     role = '"' + name.replace('"', '""') + '"'
     postgres.run(f"GRANT {ASKED} TO {role}")  # the server asks for it
     theirs = url.replace("boss@", quote(name, safe="") + "@")
-    assert theirs in told
+    assert theirs in message
     monkeypatch.setenv("PGPASSWORD", password)
     with closing(Workspace.open(theirs)) as workspace:
         assert workspace.member == (name, TeamRole.ANNOTATOR, False)
@@ -581,13 +583,13 @@ def test_member_gets_a_password_that_is_not_stored(
     # An existing role keeps its password and loses its rights.
     of_boss = {"database": "of%20a%20team"}
     postgres.run("GRANT ALL ON ALL TABLES IN SCHEMA public TO known, PUBLIC", **of_boss)
-    code, line, told = command(capsys, *team[:2], "known", *team[3:])
+    code, line, message = command(capsys, *team[:2], "known", *team[3:])
     assert (code, line) == (0, "")
-    assert "it stays valid" in told
+    assert "it stays valid" in message
     with closing(Workspace.open(url.replace("boss@", "known@"))) as workspace:
         assert not workspace.labels()
-    with psycopg.connect(url.replace("boss@", "known@")) as known:
-        assert "permission denied" in asked(known, "SELECT * FROM public.labels")
+    with psycopg.connect(url.replace("boss@", "known@")) as connection:
+        assert "permission denied" in asked(connection, "SELECT * FROM public.labels")
     # A superuser lets the server hide who is connected.
     theirs = postgres.url("of%20a%20team")
     assert command(capsys, *team[:2], "known", *team[3:-1], theirs)[0] == 0
@@ -607,9 +609,9 @@ def test_member_gets_a_password_that_is_not_stored(
         strong = f"with_{right.replace(' ', '_').lower()}"
         login = "" if right == "NOLOGIN" else "LOGIN"
         postgres.run(f"CREATE ROLE {strong} {login} {right}")
-        code, _, told = command(capsys, *team[:2], strong, *team[3:])
+        code, _, message = command(capsys, *team[:2], strong, *team[3:])
         assert code == 1, right
-        assert "with more rights than a member, or without login" in told, right
+        assert "with more rights than a member, or without login" in message, right
     postgres.run("CREATE ROLE in_a_group LOGIN IN ROLE known")
     assert command(capsys, *team[:2], "in_a_group", *team[3:])[0] == 0
     postgres.run("GRANT SELECT ON public.labels TO known", **of_boss)
@@ -617,10 +619,10 @@ def test_member_gets_a_password_that_is_not_stored(
     assert command(capsys, "team", "remove", "in_a_group", *team[5:])[0] == 0
     assert command(capsys, *team[:2], "in_a_group", *team[3:])[0] == 1
     for other in ("pg_x", "ä" * 40, "judge:x"):
-        code, _, told = command(capsys, *team[:2], other, *team[3:])
-        assert (code, "Traceback" in told) == (1, False), other
+        code, _, message = command(capsys, *team[:2], other, *team[3:])
+        assert (code, "Traceback" in message) == (1, False), other
     with closing(Workspace.open(url)) as workspace:
-        assert [one.annotator for one in workspace.passes()] == [name]
+        assert [entry.annotator for entry in workspace.passes()] == [name]
         assert workspace.team() == ()
 
 
@@ -632,9 +634,9 @@ def test_password_line_for_several_hosts_names_none() -> None:
 def test_file_has_no_team(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(tmp_path / "w.db")
     Workspace.open(path).close()
-    code, _, told = command(capsys, "team", "add", "mira", "--role", "lead", "--workspace", path)
+    code, _, message = command(capsys, "team", "add", "mira", "--role", "lead", "--workspace", path)
     assert code == 1
-    assert "is a file, which cannot have a team" in told
+    assert "is a file, which cannot have a team" in message
 
 
 def test_only_the_lead_changes_traces_and_taxonomies(team: Team) -> None:
@@ -644,7 +646,7 @@ def test_only_the_lead_changes_traces_and_taxonomies(team: Team) -> None:
     )
     new = TraceRecord("run-9", path=Path("/runs/run-9.json"), outcome=Outcome.FAILED)
     with team.workspace("lea") as lea:
-        before = lea.traces()
+        old = lea.traces()
         for name in ("mira", "carol", "runner"):
             with team.workspace(name) as member:
                 assert member.register_trace(changed) == TRACE
@@ -652,12 +654,12 @@ def test_only_the_lead_changes_traces_and_taxonomies(team: Team) -> None:
                 with pytest.raises(WorkspaceError, match="is not in this workspace; ask the lead"):
                     member.add_taxonomy(other)
                 member.add_taxonomy(replace(MAST, content_hash="another text"))
-        assert [one for one in lea.traces() if one.trace_id in {TRACE, "run-2"}] == list(before)
-        assert {one.trace_id for one in lea.traces()} >= {"mira-9", "carol-9", "runner-9"}
+        assert [row for row in lea.traces() if row.trace_id in {TRACE, "run-2"}] == list(old)
+        assert {record.trace_id for record in lea.traces()} >= {"mira-9", "carol-9", "runner-9"}
         assert lea.register_trace(changed) == TRACE
         assert lea.traces(TRACE)[0].outcome is Outcome.SUCCEEDED
         lea.add_taxonomy(other)
-        assert {one.ref for one in lea.taxonomies()} == {MAST.ref, other.ref}
+        assert {record.ref for record in lea.taxonomies()} == {MAST.ref, other.ref}
 
 
 def test_new_workspace_has_the_taxonomy_of_the_program(

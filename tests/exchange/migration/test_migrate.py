@@ -24,10 +24,7 @@ from mast_tui.labels import Target, VerdictValue
 from mast_tui.session import Session
 from mast_tui.session.queues import QueueItem, QueueKind, queue
 from mast_tui.workspace import NewEvent, Workspace, schema
-from mast_tui.workspace.events.types import (
-    Decided,
-    GuidelineSet,
-)
+from mast_tui.workspace.events.types import Decided, GuidelineSet
 from mast_tui.workspace.merging import merge
 from tests.exchange.migration.codebooks import (
     DROPPED,
@@ -48,13 +45,15 @@ from tests.workspace.build import MAST, MODES
 
 pytestmark = pytest.mark.slow
 
-ABSENT, UNSURE, PRESENT = VerdictValue.ABSENT, VerdictValue.UNSURE, VerdictValue.PRESENT
+ABSENT = VerdictValue.ABSENT
+UNSURE = VerdictValue.UNSURE
+PRESENT = VerdictValue.PRESENT
 SAME = MODES[5]
 
 
 def tables(workspace: Workspace, ref: str | None = None) -> dict[str, list[tuple[Any, ...]]]:
     """Return the rows of all state tables, of one taxonomy or all, without withdrawn passes."""
-    found = {}
+    rows_by_table = {}
     with workspace._database.reading() as connection:
         for table in schema.STATE_TABLES:
             statement = select(table)
@@ -62,15 +61,17 @@ def tables(workspace: Workspace, ref: str | None = None) -> dict[str, list[tuple
                 statement = statement.where(table.c.withdrawn.is_(False))
             if ref is not None and "taxonomy" in table.columns:
                 statement = statement.where(table.c.taxonomy == ref)
-            found[table.name] = sorted(map(tuple, connection.execute(statement)), key=repr)
-    return found
+            rows_by_table[table.name] = sorted(map(tuple, connection.execute(statement)), key=repr)
+    return rows_by_table
 
 
 def undo(workspace: Workspace) -> tuple[str, ...]:
     return undo_import(workspace, find_import(workspace, ""), "alice").built_on
 
 
-def said(workspace: Workspace, trace_id: str, annotator: str = "alice") -> dict[str, VerdictValue]:
+def answers(
+    workspace: Workspace, trace_id: str, annotator: str = "alice"
+) -> dict[str, VerdictValue]:
     verdicts = workspace.verdicts(trace_id=trace_id, annotator=annotator, taxonomy=NEXT.ref)
     return {verdict.mode: verdict.value for verdict in verdicts}
 
@@ -100,13 +101,14 @@ def test_a_renamed_mode_keeps_labels_notes_and_verdicts(room: Class) -> None:
     (new,) = room.workspace.labels(taxonomy=NEXT.ref)
     assert new == structs.replace(old, id=new.id, taxonomy=NEXT.ref, mode=NAMED)
     assert new.id != old.id
-    assert said(room.workspace, "t00") == {
+    assert answers(room.workspace, "t00") == {
         mode.slug: PRESENT if mode.slug == NAMED else ABSENT for mode in NEXT.modes
     }
     (note,) = room.workspace.span_notes(taxonomy=NEXT.ref)
     assert note.text == "look here"
-    (was,), (now,) = (room.workspace.passes(taxonomy=one.ref) for one in (MAST, NEXT))
-    assert now == replace(was, taxonomy=NEXT.ref)
+    (old_pass,) = room.workspace.passes(taxonomy=MAST.ref)
+    (new_pass,) = room.workspace.passes(taxonomy=NEXT.ref)
+    assert new_pass == replace(old_pass, taxonomy=NEXT.ref)
     assert minutes_worked(room.workspace, NEXT) == minutes_worked(room.workspace, MAST)
     assert minutes_worked(room.workspace, NEXT)
     assert (done.lost, done.look_again, done.dropped, done.left) == ([], [], [], [])
@@ -123,24 +125,24 @@ def test_merged_modes_are_present_where_either_is_and_dropped_ones_listed(room: 
     session = room.open("t05")
     for mode in (MERGED, INTO):
         put(session, mode, span(0))
-        (own,) = [one for one in session.labels if one.mode == mode]
-        session.edit_label(own.id, note=f"as {mode}")
+        (own_label,) = [label for label in session.labels if label.mode == mode]
+        session.edit_label(own_label.id, note=f"as {mode}")
     put(session, INTO, span(1))
     room.finish("t00", mode=DROPPED, annotator="bob")
     done = carried(room)
-    values = [said(room.workspace, f"t0{n}").get(INTO) for n in range(5)]
+    values = [answers(room.workspace, f"t0{n}").get(INTO) for n in range(5)]
     assert values == [PRESENT, PRESENT, ABSENT, UNSURE, None]
     # Labels at one place are joined with both notes.
     notes = {
-        one.target.first: one.note
-        for one in room.workspace.labels(trace_id="t05", taxonomy=NEXT.ref)
+        label.target.first: label.note
+        for label in room.workspace.labels(trace_id="t05", taxonomy=NEXT.ref)
     }
     assert notes == {"k0": f"as {MERGED}\nas {INTO}", "k1": ""}
     assert (len(done.carried), len(done.joined), done.lost) == (5, 1, [])
     (dropped,) = done.dropped
     assert (dropped.mode, dropped.annotator, dropped.trace_id) == (DROPPED, "bob", "t00")
     assert room.workspace.labels(annotator="bob", taxonomy=NEXT.ref) == ()
-    assert [one.mode for one in room.workspace.labels(annotator="bob")] == [DROPPED]
+    assert [label.mode for label in room.workspace.labels(annotator="bob")] == [DROPPED]
 
 
 def test_a_split_mode_is_open_where_it_was_present(room: Class, tmp_path: Path) -> None:
@@ -151,16 +153,16 @@ def test_a_split_mode_is_open_where_it_was_present(room: Class, tmp_path: Path) 
     session.set_verdict(SPLIT, UNSURE)
     session.finish(open_modes="absent")
     done = carried(room)
-    (again,) = done.look_again
-    assert (again.annotator, again.trace_id, again.modes) == ("alice", "t00", PARTS)
-    assert [label.target for label in again.places] == [Target("k0", "k0")]
+    (work,) = done.look_again
+    assert (work.annotator, work.trace_id, work.modes) == ("alice", "t00", PARTS)
+    assert [label.target for label in work.places] == [Target("k0", "k0")]
     values = [
-        [said(room.workspace, trace_id, who).get(part) for part in PARTS]
-        for trace_id, who in (("t00", "alice"), ("t00", "bob"), ("t02", "alice"))
+        [answers(room.workspace, trace_id, annotator).get(part) for part in PARTS]
+        for trace_id, annotator in (("t00", "alice"), ("t00", "bob"), ("t02", "alice"))
     ]
     assert values == [[None, None], [ABSENT, ABSENT], [UNSURE, UNSURE]]
     passes = room.workspace.passes(taxonomy=NEXT.ref)
-    open_passes = [(one.annotator, one.trace_id) for one in passes if not one.finished]
+    open_passes = [(entry.annotator, entry.trace_id) for entry in passes if not entry.finished]
     assert (len(passes), open_passes) == (4, [("alice", "t00")])
     waiting = queue(room.workspace, NEXT, "alice", QueueKind.CHANGED)
     assert waiting == (QueueItem("t00", PARTS, begun=True),)
@@ -175,8 +177,8 @@ def test_a_split_mode_is_open_where_it_was_present(room: Class, tmp_path: Path) 
         assert tables(copy) == tables(room.workspace)
         assert copy.edited_histories() == ()
         assert queue(copy, NEXT, "alice", QueueKind.CHANGED) == waiting
-        (again,) = migrate(copy, same, None).look_again
-        assert (again.trace_id, again.modes) == ("t00", PARTS)
+        (work,) = migrate(copy, same, None).look_again
+        assert (work.trace_id, work.modes) == ("t00", PARTS)
         assert len(queue(copy, later, "alice", QueueKind.CHANGED)) == 1
     # Labelling a part continues the pass and empties the queue.
     session = go_on(room, "t00")
@@ -187,7 +189,7 @@ def test_a_split_mode_is_open_where_it_was_present(room: Class, tmp_path: Path) 
     assert queue(room.workspace, NEXT, "alice", QueueKind.CHANGED) == ()
     (only,) = room.workspace.passes(annotator="alice", trace_id="t00", taxonomy=NEXT.ref)
     assert (only.number, only.finished) == (1, True)
-    assert said(room.workspace, "t00")[FIRST] is ABSENT
+    assert answers(room.workspace, "t00")[FIRST] is ABSENT
 
 
 def test_finishing_leaves_the_parts_open(room: Class) -> None:
@@ -195,7 +197,7 @@ def test_finishing_leaves_the_parts_open(room: Class) -> None:
     carried(room)
     session = go_on(room, "t00")
     session.finish(open_modes="absent")
-    assert said(room.workspace, "t00") == {
+    assert answers(room.workspace, "t00") == {
         mode.slug: ABSENT for mode in NEXT.modes if mode.slug not in PARTS
     }
     assert len(queue(room.workspace, NEXT, "alice", QueueKind.CHANGED)) == 1
@@ -208,12 +210,12 @@ def test_suggestions_and_reviews_are_carried(room: Class) -> None:
     session.accept(suggestion.id)
     session.finish(open_modes="absent")
     carried(room)
-    labels = {one.annotator: one for one in room.workspace.labels(taxonomy=NEXT.ref)}
-    own = labels.pop("alice")
+    labels = {label.annotator: label for label in room.workspace.labels(taxonomy=NEXT.ref)}
+    own_label = labels.pop("alice")
     (judged,) = labels.values()
-    assert own.suggestion == judged.id
+    assert own_label.suggestion == judged.id
     (review,) = room.workspace.reviews(taxonomy=NEXT.ref)
-    assert (review.suggestion, review.label) == (judged.id, own.id)
+    assert (review.suggestion, review.label) == (judged.id, own_label.id)
     (judgement,) = room.workspace.judgements(taxonomy=NEXT.ref)
     assert judgement.looks_at == tuple(mode.slug for mode in NEXT.modes)
     assert go_on(room, "t00").suggestions
@@ -227,8 +229,8 @@ def decide(
     target = Target("k0", "k0")
     sides = (SideAnswer("alice", PRESENT, (target,)), SideAnswer("bob", ABSENT))
     targets = (target,) if value is PRESENT else ()
-    at = f"2026-05-04T10:20:3{len(tuple(room.workspace.events(annotator='carol')))}Z"
-    decided = (targets, ("alice",), sides, "carol", at)
+    time = f"2026-05-04T10:20:3{len(tuple(room.workspace.events(annotator='carol')))}Z"
+    decided = (targets, ("alice",), sides, "carol", time)
     decision = Decision(mode, item or mode, value, *decided, reason=f"about {mode}")
     fact = Decided(decision.item, None, decision)
     room.workspace.append([NewEvent("carol", trace_id, MAST.ref, None, fact)])
@@ -237,15 +239,15 @@ def decide(
 def test_decisions_are_carried_unless_their_mode_was_split_or_half_merged(room: Class) -> None:
     room.finish("t00", mode=RENAMED)
     room.finish("t01", mode=INTO)
-    place = item_id(RENAMED, Target("k0", "k0"))
+    item = item_id(RENAMED, Target("k0", "k0"))
     decide(room, RENAMED, PRESENT)
-    decide(room, RENAMED, PRESENT, place)
+    decide(room, RENAMED, PRESENT, item)
     for mode, value in ((MERGED, ABSENT), (SPLIT, ABSENT), (DROPPED, PRESENT)):
         decide(room, mode, value)
     decide(room, MERGED, ABSENT, trace_id="t01")
     carried(room)
-    found = {one.item: (one.value, one.reason) for one in room.workspace.decisions("t00", NEXT.ref)}
-    assert found == {
+    decisions = room.workspace.decisions("t00", NEXT.ref)
+    assert {decision.item: (decision.value, decision.reason) for decision in decisions} == {
         NAMED: (PRESENT, f"about {RENAMED}"),
         item_id(NAMED, Target("k0", "k0")): (PRESENT, f"about {RENAMED}"),
         INTO: (ABSENT, f"about {MERGED}"),
@@ -264,8 +266,8 @@ def test_decisions_are_carried_unless_their_mode_was_split_or_half_merged(room: 
 def test_study_and_guidelines_are_carried(room: Class) -> None:
     room.finish("t00")
     for name, mode in (("one", MERGED), ("two", SPLIT)):
-        words = Guideline(name, mode, f"of {mode}", "carol", "2026-05-04T10:20:30Z")
-        fact = GuidelineSet(name, None, words)
+        guideline = Guideline(name, mode, f"of {mode}", "carol", "2026-05-04T10:20:30Z")
+        fact = GuidelineSet(name, None, guideline)
         room.workspace.append([NewEvent("carol", None, MAST.ref, None, fact)])
     carried(room)
     study = room.workspace.study(NEXT.ref)
@@ -277,20 +279,20 @@ def test_study_and_guidelines_are_carried(room: Class) -> None:
 def test_a_second_migration_carries_new_work_and_reports_what_it_leaves(room: Class) -> None:
     room.finish("t00", "t01", mode=RENAMED)
     go_on(room, "t00").finish(open_modes="absent")
-    before = tables(room.workspace, NEXT.ref)["verdicts"]
-    own = Left("alice", "t00", OWN_WORK)
-    assert carried(room).left == [own]
-    assert set(before) <= set(tables(room.workspace, NEXT.ref)["verdicts"])
-    assert said(room.workspace, "t01")[NAMED] is PRESENT
+    verdicts = tables(room.workspace, NEXT.ref)["verdicts"]
+    left = Left("alice", "t00", OWN_WORK)
+    assert carried(room).left == [left]
+    assert set(verdicts) <= set(tables(room.workspace, NEXT.ref)["verdicts"])
+    assert answers(room.workspace, "t01")[NAMED] is PRESENT
     room.finish("t02", mode=RENAMED)
     assert carried(room).works == [("alice", "t02")]
-    assert {one.trace_id for one in room.workspace.labels(taxonomy=NEXT.ref)} == {"t01", "t02"}
-    again = carried(room)
-    assert (again.events, again.left) == (0, [own])
+    assert {label.trace_id for label in room.workspace.labels(taxonomy=NEXT.ref)} == {"t01", "t02"}
+    repeated = carried(room)
+    assert (repeated.events, repeated.left) == (0, [left])
     assert len(room.workspace.imports()) == 2
     put(room.open("t01"), SAME, span(1))
-    assert carried(room).left == [own, Left("alice", "t01", GONE_ON)]
-    assert {one.mode for one in room.workspace.labels(taxonomy=NEXT.ref)} == {NAMED}
+    assert carried(room).left == [left, Left("alice", "t01", GONE_ON)]
+    assert {label.mode for label in room.workspace.labels(taxonomy=NEXT.ref)} == {NAMED}
 
 
 def test_equal_migrations_on_two_machines_merge(room: Class) -> None:
@@ -300,34 +302,34 @@ def test_equal_migrations_on_two_machines_merge(room: Class) -> None:
         merge(other, room.workspace)
         carried(room)
         migrate(other, MAP, "bob")
-        before = tables(room.workspace)
+        expected = tables(room.workspace)
         merge(third, other)
         merge(other, room.workspace)
-        assert tables(other) == before
+        assert tables(other) == expected
         merge(room.workspace, third)
-        assert tables(room.workspace) == before
+        assert tables(room.workspace) == expected
 
 
 def test_a_migration_can_be_undone_and_repeated_unless_work_was_built_on_it(room: Class) -> None:
     room.finish("t00", mode=SPLIT)
     room.finish("t01", mode=RENAMED)
-    before = tables(room.workspace)
+    original = tables(room.workspace)
     carried(room)
     first = tables(room.workspace)
     assert undo(room.workspace) == ()
-    assert tables(room.workspace) == before
+    assert tables(room.workspace) == original
     assert queue(room.workspace, NEXT, "alice", QueueKind.CHANGED) == ()
     assert room.workspace.current_taxonomies() == (MAST.ref,)
-    assert [one.trace_id for one in carried(room).look_again] == ["t00"]
-    again = tables(room.workspace)
-    assert {name: len(rows) for name, rows in again.items()} == {
+    assert [work.trace_id for work in carried(room).look_again] == ["t00"]
+    repeated = tables(room.workspace)
+    assert {name: len(rows) for name, rows in repeated.items()} == {
         name: len(rows) for name, rows in first.items()
     }
     assert room.workspace.current_taxonomies() == (NEXT.ref,)
     put(go_on(room, "t00"), FIRST, span(0))
-    before = tables(room.workspace)
+    original = tables(room.workspace)
     assert undo(room.workspace) == ("alice on t00: labels added since",)
-    assert tables(room.workspace) == before
+    assert tables(room.workspace) == original
 
 
 def test_nothing_to_carry_is_refused() -> None:

@@ -66,9 +66,10 @@ async def test_a_claim_becomes_a_finding_with_its_quote() -> None:
 
 async def test_doubtful_findings_are_remarked() -> None:
     def says(request: Request, room: int) -> Reply:
-        found = [finding(9, "This is step 3 of the work."), finding(2, "nobody has ever said this")]
-        said = answer(request, m1_3=found, m2_2=None)
-        return Reply(said.text, "stop", "text", 1, 1)
+        wrong_span = finding(9, "This is step 3 of the work.")
+        wrong_quote = finding(2, "nobody has ever said this")
+        answered = answer(request, m1_3=[wrong_span, wrong_quote], m2_2=None)
+        return Reply(answered.text, "stop", "text", 1, 1)
 
     result = await judge(run_of(10), Model(says))
     assert result.quotes == QuoteCounts(exact=1, not_found=1)
@@ -107,8 +108,8 @@ async def test_windows_are_summarised_then_judged_with_the_story() -> None:
         assert f"part {number}: #{first} to #{last}]\nwhat #{first} to #{last} show" in story
     for request in model.asked[windows + 1 :]:
         assert "story]\nit began and it ended\n" in "".join(request.user)
-    found = [len(part.findings) for part in seen]
-    assert found == sorted(found)
+    counts = [len(part.findings) for part in seen]
+    assert counts == sorted(counts)
     assert seen[-1].findings == result.judgement.findings
     assert set(seen[0].judged_modes or ()) == {"step_repetition"}
     assert "premature_termination" in (result.judgement.judged_modes or ())
@@ -116,27 +117,27 @@ async def test_windows_are_summarised_then_judged_with_the_story() -> None:
 
 async def test_too_long_windows_are_split() -> None:
     trace = run_of(40)
-    said: list[tuple[int, int]] = []
-    told: list[str] = []
+    judged: list[tuple[int, int]] = []
+    other_requests: list[str] = []
 
     def says(request: Request, room: int) -> Reply:
         if request.tokens > 5_000:
             raise ContextOverflow("too long")
         if not is_about_modes(request):
-            told.append(asks_for(request))
+            other_requests.append(asks_for(request))
             return answer(request)
-        said.append(shown_by(request))
-        return answer(request, m1_3=[finding(said[-1][0], None)])
+        judged.append(shown_by(request))
+        return answer(request, m1_3=[finding(judged[-1][0], None)])
 
     ledger = Kept()
     parameters = Parameters("a-model", samples=2)
     model = Model(says)
     result = await judge(trace, model, ledger, parameters)
-    assert len(said) == 2 * result.windows > 2
-    covered = {n for first, last in said for n in range(first, last + 1)}
+    assert len(judged) == 2 * result.windows > 2
+    covered = {n for first, last in judged for n in range(first, last + 1)}
     assert covered == set(range(1, 41))
-    assert sum(not reply.text for reply, _ in ledger.all) == len(model.asked) - len(said) - len(
-        told
+    assert sum(not reply.text for reply, _ in ledger.all) == len(model.asked) - len(judged) - len(
+        other_requests
     )
     assert await judge(trace, Model(fails), ledger, parameters) == result
 
@@ -163,11 +164,12 @@ def fails(request: Request, room: int) -> Reply:
 
 async def test_samples_are_asked_separately_and_counted() -> None:
     def says(request: Request, room: int) -> Reply:
-        found = [finding(4, "This is step 3 of the work.")] if request.sample < 2 else []
-        return answer(request, m1_3=found, m1_1="unsure" if request.sample else [])
+        findings = [finding(4, "This is step 3 of the work.")] if request.sample < 2 else []
+        return answer(request, m1_3=findings, m1_1="unsure" if request.sample else [])
 
     parameters = Parameters("a-model", samples=3)
-    model, ledger = Model(says), Kept()
+    model = Model(says)
+    ledger = Kept()
     result = await judge(run_of(10), model, ledger, parameters)
     assert [request.sample for request in model.asked] == [0, 1, 2]
     [found] = result.judgement.findings
@@ -243,16 +245,16 @@ def check(trace: MemoryTrace, result: TraceResult) -> None:
     judged = judgement.judged_modes or ()
     assert {f.mode for f in judgement.findings} | set(judgement.unsure) <= set(judged)
     assert not {f.mode for f in judgement.findings} & set(judgement.unsure)
-    for found in judgement.findings:
-        words = found.evidence
-        if words is not None and words.char_start is not None and words.key is not None:
-            span = trace.index_of(words.key)
+    for result_finding in judgement.findings:
+        evidence = result_finding.evidence
+        if evidence is not None and evidence.char_start is not None and evidence.key is not None:
+            span = trace.index_of(evidence.key)
             assert span is not None
-            assert trace.text(span)[words.char_start : words.char_end] == words.quote
-            assert words.match is not None
+            assert trace.text(span)[evidence.char_start : evidence.char_end] == evidence.quote
+            assert evidence.match is not None
     quotes = [f.evidence for f in judgement.findings if f.evidence is not None]
     assert result.quotes.all == len(quotes)
-    assert result.quotes.not_found == sum(words.char_start is None for words in quotes)
+    assert result.quotes.not_found == sum(evidence.char_start is None for evidence in quotes)
     assert all(remark.isprintable() for remark in result.remarks)
     assert len(result.remarks) == len(set(result.remarks))
 
@@ -269,7 +271,8 @@ def check(trace: MemoryTrace, result: TraceResult) -> None:
 def test_any_model_gives_a_sound_result_or_an_error(
     seed: int, spans: int, samples: int, window_tokens: int
 ) -> None:
-    trace, ledger = run_of(spans), Kept()
+    trace = run_of(spans)
+    ledger = Kept()
     parameters = Parameters("m", samples=samples, window_tokens=window_tokens)
 
     async def many() -> None:
@@ -303,14 +306,14 @@ async def test_remarks_are_limited() -> None:
 VERIFYING = Parameters("a-model", verify=True)
 SMALL_VERIFYING = Parameters("a-model", window_tokens=1_200, answer_tokens=500, verify=True)
 
-Says = Callable[[Request], Mapping[str, object]]
+SecondLook = Callable[[Request], Mapping[str, object]]
 
 
 def is_second_look(request: Request) -> bool:
     return "verdict" in request.schema["properties"]  # type: ignore[operator]
 
 
-def looked_at(says: Says, first: Callable[[Request], Reply]) -> Model:
+def looked_at(says: SecondLook, first: Callable[[Request], Reply]) -> Model:
     """Return a model that judges by ``first``, and answers second looks by ``says``."""
 
     def reply(request: Request, room: int) -> Reply:
@@ -321,7 +324,7 @@ def looked_at(says: Says, first: Callable[[Request], Reply]) -> Model:
     return Model(reply)
 
 
-def said(verdict: str, confidence: float = 0.9) -> dict[str, object]:
+def second_look(verdict: str, confidence: float = 0.9) -> dict[str, object]:
     looked = {"shows": "…", "definition": f"it is {verdict}", "boundary": None}
     return {**looked, "verdict": verdict, "confidence": confidence}
 
@@ -336,7 +339,7 @@ def repeats_at(span: int) -> Callable[[Request], Reply]:
 
 async def test_refuted_findings_are_dropped_and_others_explained() -> None:
     model = looked_at(
-        lambda r: said("fails" if "#4" in text_of(r).partition("finding]")[2] else "holds"),
+        lambda r: second_look("fails" if "#4" in text_of(r).partition("finding]")[2] else "holds"),
         lambda r: answer(
             r,
             m1_3=[finding(4, "This is step 3 of the work.")],
@@ -356,7 +359,7 @@ async def test_refuted_findings_are_dropped_and_others_explained() -> None:
 async def test_with_samples_confidence_stays_their_share() -> None:
     seen = iter((True, False))
     model = looked_at(
-        lambda r: said("holds"),
+        lambda r: second_look("holds"),
         lambda r: answer(r, m1_3=[finding(4, "This is step 3 of the work.")] if next(seen) else []),
     )
     result = await judge(run_of(10), model, parameters=replace(VERIFYING, samples=2))
@@ -366,7 +369,7 @@ async def test_with_samples_confidence_stays_their_share() -> None:
 
 async def test_altered_quotes_come_first_with_both_wordings() -> None:
     model = looked_at(
-        lambda r: said("unsure", 0.3),
+        lambda r: second_look("unsure", 0.3),
         lambda r: answer(
             r,
             m1_3=[finding(4, "This is step 3 of the work.")],
@@ -384,7 +387,7 @@ async def test_altered_quotes_come_first_with_both_wordings() -> None:
 
 
 async def test_the_request_has_definition_boundaries_and_context() -> None:
-    model = looked_at(lambda r: said("holds"), repeats_at(30))
+    model = looked_at(lambda r: second_look("holds"), repeats_at(30))
     await judge(run_of(60, words=80), model, parameters=VERIFYING)
     look = model.asked[-1]
     first, last = shown_by(look)
@@ -401,15 +404,15 @@ async def test_contradicting_windows_are_mentioned() -> None:
     plain = Model(lambda request, _: answer(request))
     await judge(run_of(60, words=2), plain, parameters=SMALL_VERIFYING)
     windows = [shown_by(request) for request in plain.asked if is_about_modes(request)]
-    at = next(n for n in range(2, 60) if sum(first <= n <= last for first, last in windows) == 2)
-    saw = next(window for window in windows if window[0] <= at <= window[1])
+    span = next(n for n in range(2, 60) if sum(first <= n <= last for first, last in windows) == 2)
+    saw = next(window for window in windows if window[0] <= span <= window[1])
 
     def first(request: Request) -> Reply:
-        found = [finding(at, f"This is step {at - 1} of the work.")]
+        findings = [finding(span, f"This is step {span - 1} of the work.")]
         is_there = is_about_modes(request) and shown_by(request) == saw
-        return answer(request, m1_3=found if is_there else [])
+        return answer(request, m1_3=findings if is_there else [])
 
-    model = looked_at(lambda r: said("fails"), first)
+    model = looked_at(lambda r: second_look("fails"), first)
     result = await judge(run_of(60, words=2), model, parameters=SMALL_VERIFYING)
     [look] = [request for request in model.asked if is_second_look(request)]
     assert "found none of this mode there" in text_of(look)
@@ -418,13 +421,14 @@ async def test_contradicting_windows_are_mentioned() -> None:
 
 
 async def test_a_second_look_is_redacted_and_not_repeated() -> None:
-    ledger, model = Kept(), looked_at(lambda r: said("holds"), repeats_at(4))
-    before = await judge(run_of(10), model, ledger, parameters=VERIFYING)
-    again = looked_at(lambda r: said("fails"), repeats_at(4))
-    assert await judge(run_of(10), again, ledger, parameters=VERIFYING) == before
-    assert again.asked == []
+    ledger = Kept()
+    model = looked_at(lambda r: second_look("holds"), repeats_at(4))
+    result = await judge(run_of(10), model, ledger, parameters=VERIFYING)
+    repeating = looked_at(lambda r: second_look("fails"), repeats_at(4))
+    assert await judge(run_of(10), repeating, ledger, parameters=VERIFYING) == result
+    assert repeating.asked == []
     quoting = looked_at(
-        lambda r: said("holds"),
+        lambda r: second_look("holds"),
         lambda r: answer(r, m1_1=[finding(1, "tell [redacted e-mail 1] when it is done")]),
     )
     await judge(run_of(6), quoting, parameters=VERIFYING)
@@ -440,7 +444,7 @@ async def test_less_context_is_shown_to_a_model_that_reads_less() -> None:
                 return repeats_at(30)(request)
             if request.tokens > reads:
                 raise ContextOverflow("too long")
-            return Reply(json.dumps(said("holds")), "stop", "json_schema", 1, 1)
+            return Reply(json.dumps(second_look("holds")), "stop", "json_schema", 1, 1)
 
         result = await judge(run_of(60, words=80), Model(says), parameters=VERIFYING)
         assert [found.confidence for found in result.judgement.findings] == [confidence]
@@ -558,8 +562,8 @@ async def test_step_by_step_needs_a_short_run() -> None:
 
 
 async def test_misfits_of_mode_and_agent_are_remarked() -> None:
-    said = step(4, fits=False, agent="the planner", mode="FM-2.6")
-    result = await judge(run_of(10), Model(lambda r, _: says(r, said)), parameters=WHOLE)
+    misfit = step(4, fits=False, agent="the planner", mode="FM-2.6")
+    result = await judge(run_of(10), Model(lambda r, _: says(r, misfit)), parameters=WHOLE)
     [found] = result.judgement.findings
     assert found.rationale == "see #4 It meets the definition of no mode; this one comes closest."
     assert found.mode == "reasoning_action_mismatch"
@@ -575,16 +579,16 @@ UNUSABLE: list[tuple[dict[str, object], str]] = [
 
 
 async def test_unusable_steps_are_requested_once_more_and_other_shapes_read() -> None:
-    for said, words in UNUSABLE:
-        answer = step(4) | said
+    for change, message in UNUSABLE:
+        answer = step(4) | change
         model = Model(partial(lambda answer, r, _: says(r, answer), answer))
-        with pytest.raises(Unanswered, match=words):
+        with pytest.raises(Unanswered, match=message):
             await judge(run_of(10), model, parameters=WHOLE)
         assert len(model.asked) == 2
-    for shape, found in ((step(4), 1), (None, 0), ([], 0)):
+    for shape, count in ((step(4), 1), (None, 0), ([], 0)):
         reply = Reply(json.dumps({"decisive": shape}), "stop", "text", 1, 1)
         model = Model(partial(lambda reply, *_: reply, reply))
         result = await judge(run_of(10), model, parameters=WHOLE)
-        assert len(result.judgement.findings) == len(result.judgement.judged_modes or ()) == found
+        assert len(result.judgement.findings) == len(result.judgement.judged_modes or ()) == count
     with pytest.raises(Unanswered):
         await judge(run_of(10), Model(lambda r, _: Reply("{}", "stop", "text", 1, 1)), None, WHOLE)
