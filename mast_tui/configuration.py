@@ -16,8 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Final, get_type_hints
 
-from msgspec import Meta, Struct, ValidationError, convert
-from msgspec.structs import replace
+from msgspec import Meta, Struct, ValidationError, convert, structs
 
 from mast_tui.errors import MastError
 from mast_tui.toml_text import parse_toml
@@ -322,7 +321,7 @@ class Configuration(Struct, frozen=True):
         """
         added = [SettingProblem(key, text, self.line_of(key)) for key, text in texts_by_key]
         problems = sorted([*self.problems, *added], key=lambda problem: problem.line or 0)
-        return replace(self, problems=tuple(problems), **values)
+        return structs.replace(self, problems=tuple(problems), **values)
 
 
 class SettingField(Struct, frozen=True):
@@ -447,8 +446,10 @@ def read_configuration(path: Path | None = None) -> Configuration:
     except tomllib.TOMLDecodeError as error:
         line_match = re.search(r"at line (\d+)", str(error))
         lines: dict[DottedKey, int] = {(): int(line_match[1])} if line_match else {}
-        return replace(empty, lines=lines).with_problems([((), f"{error}; the file is not used")])
-    return _configuration_from(replace(empty, lines=_lines_by_key(text)), data)
+        return structs.replace(empty, lines=lines).with_problems(
+            [((), f"{error}; the file is not used")]
+        )
+    return _configuration_from(structs.replace(empty, lines=_lines_by_key(text)), data)
 
 
 def with_theme(text: str, theme: str) -> str:

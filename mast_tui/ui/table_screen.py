@@ -105,8 +105,7 @@ class DetailScreen(BaseScreen):
             text: The text.
             keys: The keys for the row, shown below the text.
         """
-        self.detail.border_title = plain_title(title)
-        self.detail.border_subtitle = plain_title(keys)
+        self.detail.show_titles(plain_title(title), plain_title(keys))
         self.detail.show_text(text)
 
     def action_text(self, delta: int) -> None:

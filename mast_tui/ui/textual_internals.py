@@ -12,10 +12,9 @@ import signal
 import sys
 import termios
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
-from itertools import groupby
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
@@ -71,16 +70,14 @@ def count_spacing_marks() -> None:
     cells.cached_cell_len.cache_clear()
 
 
-def _with_spacing_marks(first: int, last: int, width: int) -> Iterator[tuple[int, int, int]]:
-    """Yield a range of code points with its width, with spacing marks split off if the width is
-    0.
+def _with_spacing_marks(first: int, last: int, width: int) -> list[tuple[int, int, int]]:
+    """Return a range of code points with its width, or each code point if some are spacing marks
+    without a width.
     """
-    if width or "Mc" not in map(unicodedata.category, map(chr, range(first, last + 1))):
-        yield first, last, width
-        return
-    for mark_width, group in groupby(range(first, last + 1), key=_spacing_cells):
-        codes = list(group)
-        yield codes[0], codes[-1], mark_width
+    codes = range(first, last + 1)
+    if width or "Mc" not in map(unicodedata.category, map(chr, codes)):
+        return [(first, last, width)]
+    return [(code, code, _spacing_cells(code)) for code in codes]
 
 
 def _spacing_cells(code: int) -> int:

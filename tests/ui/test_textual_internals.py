@@ -64,17 +64,15 @@ async def test_styles_of_a_screen_are_loaded_before_it_is_shown(tmp_path: Path) 
 async def test_titles_draw_their_cells_and_sizes_draw_nothing() -> None:
     app = PlainApp()
     async with app.run_test() as pilot:
-        widget = Parts()
-        await app.mount(widget)
+        await app.mount(widget := Parts())
         await settle(pilot)
         drawn: list[tuple[Region, ...]] = []
         widget._set_dirty = lambda *regions: drawn.append(regions)  # type: ignore[method-assign]
-        for _ in range(2):
-            widget.border_title = Text("above")
-        assert widget.border_title == "above"
+        widget.border_title = widget.border_subtitle = Text("above")
+        widget.border_title = Text("above")
         set_virtual_size_undrawn(widget, Size(3, 400))
         assert widget.virtual_size == Size(3, 400)
-        assert drawn == [(Region(0, 0, len("above") + TITLE_FRAME, 1),)]
+        assert (drawn[0], len(drawn)) == ((Region(0, 0, len("above") + TITLE_FRAME, 1),), 2)
         assert not terminal_released(app)
 
 

@@ -83,7 +83,7 @@ class EvidencePanes:
         self.sides_panel.show(self._masked_sides(sides), empty_text=empty)
         self.span_view.display = self.trace is not None or view is not None
         if self.trace is None:
-            self.span_view.border_title = self.span_view.border_subtitle = None
+            self.span_view.show_titles(None)
             reason = READING if is_reading else NO_FILE
             self.span_view.show_text("", empty="" if view is None else reason)
             return
@@ -130,8 +130,7 @@ class EvidencePanes:
             return
         span = trace.span(self.timeline.index)
         text = self._span_text.text_of(trace, span.index)
-        self.span_view.border_title = plain_title(_span_title(span))
-        self.span_view.border_subtitle = origin_title(span)
+        self.span_view.show_titles(plain_title(_span_title(span)), origin_title(span))
         self.span_view.show_text(
             text,
             self._quote_highlights(span),

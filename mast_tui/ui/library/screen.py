@@ -431,8 +431,7 @@ class LibraryScreen(MainScreen):
             self._about_pane.show_text("")
 
     def _describe(self, title: str, subtitle: str, text: str) -> None:
-        self._about_pane.border_title = plain_title(title)
-        self._about_pane.border_subtitle = plain_title(subtitle)
+        self._about_pane.show_titles(plain_title(title), plain_title(subtitle))
         self._about_pane.show_text(text)
 
     def _facts_text(self, row: LibraryRow, trace: Trace) -> str:
@@ -705,8 +704,7 @@ def _choice_of_other_run(
         )
         for candidate in sorted(candidates, key=sort_key)
     ]
-    hint = "a name, an outcome, a task"
-    return FinderDialog(f"{row.name} beside …", choices, placeholder=hint)
+    return FinderDialog(f"{row.name} beside …", choices, placeholder="a name, an outcome, a task")
 
 
 def _name_and_outcome(row: LibraryRow) -> str:

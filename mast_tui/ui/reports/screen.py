@@ -412,8 +412,7 @@ class ReportScreen(TablesScreen):
                 text = "\n".join(note_lines(line.foldable_part, notes=notes))
         else:
             return
-        self.detail.border_title = plain_title(title)
-        self.detail.border_subtitle = plain_title(" · ".join(self._row_keys()))
+        self.detail.show_titles(plain_title(title), plain_title(" · ".join(self._row_keys())))
         if self.detail.text != text:
             self.detail.show_text(text)
 

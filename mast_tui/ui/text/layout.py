@@ -16,8 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import Final, NamedTuple, Protocol
 
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec import Struct, structs
 from rich.cells import cell_len, set_cell_size
 
 from mast_tui.safe_text import safe_line_map
@@ -571,11 +570,13 @@ class TextLayout:
             if not is_complete_line:
                 return row
             shown, columns = self._tables.filled(start, row.shown, row.columns)
-            return replace(row, shown=shown, columns=None if columns is None else tuple(columns))
+            return structs.replace(
+                row, shown=shown, columns=None if columns is None else tuple(columns)
+            )
         block_start, block_end = block_at(text, start)
         if block_start == start:
             return row
-        return replace(row, indent=hanging_indent(text, block_start, block_end, self.width))
+        return structs.replace(row, indent=hanging_indent(text, block_start, block_end, self.width))
 
     def _chunk_start(self, chunk: int) -> int:
         offset = chunk * CHUNK_CHARS

@@ -12,8 +12,7 @@ from itertools import compress
 from operator import eq
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec import Struct, structs
 
 from mast_tui.traces.index.span_table import SpanTable
 from mast_tui.traces.io.json_values import as_count, as_number, as_text, content_text, dump_text
@@ -288,7 +287,7 @@ def _with_error(step: RolloutStep, error: object) -> RolloutStep:
         return step
     message = content_text(error.get("message") if isinstance(error, Mapping) else error)
     output = "\n".join(text for text in (step.output, message) if text)
-    return replace(step, output=output, status=SpanStatus.ERROR)
+    return structs.replace(step, output=output, status=SpanStatus.ERROR)
 
 
 def _receiver_threads(values: Fields) -> tuple[str, ...]:
@@ -470,7 +469,7 @@ def step_of(kind: str, payload: Fields) -> RolloutStep | None:
         return _agent_message_step(payload, is_event=True)
     if kind == "compacted":
         text = as_text(payload.get("message")) or "the history was compacted"
-        return replace(log_step(text, kind), ends_turn=True)
+        return structs.replace(log_step(text, kind), ends_turn=True)
     return log_step(dump_text(payload), kind)
 
 
@@ -514,7 +513,7 @@ def _abort_step(payload: Fields) -> RolloutStep:
     error_message = error.get("message") if isinstance(error, Mapping) else error
     error_suffix = f": {error_message}" if as_text(error_message) else ""
     step = log_step(f"turn aborted: {reason}{error_suffix}", "turn_aborted", failed=True)
-    return replace(step, ends_turn=True)
+    return structs.replace(step, ends_turn=True)
 
 
 def _rollback_step(payload: Fields) -> RolloutStep:
@@ -527,7 +526,7 @@ def _rollback_step(payload: Fields) -> RolloutStep:
     else:
         turns_phrase = f"the last {count} turns before this were"
     text = f"rolled back: {turns_phrase} taken out of the history"
-    return replace(log_step(text, "thread_rolled_back"), ends_turn=True)
+    return structs.replace(log_step(text, "thread_rolled_back"), ends_turn=True)
 
 
 def _sub_agent_step(values: Fields) -> RolloutStep:
@@ -538,7 +537,7 @@ def _sub_agent_step(values: Fields) -> RolloutStep:
     step = log_step(f"sub-agent {name}: {kind}", "sub_agent_activity")
     if thread is not None and kind == "started":
         call_id = text_in(values, *_ID_FIELDS)
-        return replace(step, call_id=call_id, spawned_threads=(thread,))
+        return structs.replace(step, call_id=call_id, spawned_threads=(thread,))
     return step
 
 
@@ -548,7 +547,7 @@ def _spawn_step(payload: Fields) -> RolloutStep:
     name = text_in(payload, "new_agent_nickname", "new_agent_role", "new_thread_id")
     # Without a thread id, no sub-agent was started.
     text = f"sub-agent {name}: started" if thread else "no sub-agent was started"
-    return replace(
+    return structs.replace(
         log_step(text, "collab_agent_spawn_end"),
         call_id=as_text(payload.get("call_id")),
         only_without_call_item=True,
