@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from textual.pilot import Pilot
 
 from mast_tui.ui.library import contents as contents_module
 from mast_tui.ui.library.screen import LibraryScreen
@@ -22,22 +21,14 @@ def runs(tmp_path: Path) -> Path:
     return folder
 
 
-def library(on: Stage) -> LibraryScreen:
-    return on.below(LibraryScreen)
-
-
 async def search_for(on: Stage, *keys: str) -> LibraryScreen:
     """Type a text to search, and wait for all hits."""
     await on.press(*keys)
-    screen = library(on)
-    await search_ended(on.pilot, screen)
-    return screen
-
-
-async def search_ended(pilot: Pilot[None], screen: LibraryScreen) -> None:
+    screen = on.below(LibraryScreen)
     for _ in waiting.until(lambda: screen.contents.done):
-        await pilot.pause()
-    await pilot.pause()
+        await on.pilot.pause()
+    await on.pilot.pause()
+    return screen
 
 
 def rows(screen: LibraryScreen) -> list[tuple[str, int]]:
@@ -58,7 +49,7 @@ async def test_hits_replace_the_traces(runs: Path, tmp_path: Path) -> None:
         assert (screen.contents.list.display, screen.table.display) == (False, True)
         assert (screen.table.cursor, screen.focused) == (1, screen.table)
         await on.press("/", *"b.js")
-        screen = library(on)
+        screen = on.below(LibraryScreen)
         assert [row.name for row in screen.table.rows] == ["b.json"]
         await on.press("tab")
         assert screen.contents.line.has_focus
@@ -101,11 +92,23 @@ async def test_patterns_and_unread_files(runs: Path, tmp_path: Path) -> None:
         assert "1 not searched" in screen.contents.title_parts()
 
 
-async def test_a_search_ends_at_many_hits(
+async def test_hits_wait_for_their_traces_and_end_at_a_limit(
     runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(contents_module, "MOST_HITS", 3)
     async with stage(runs, workspace=tmp_path / "w.db") as on:
+        catalog = on.app.catalog
+        trace_id, trace = next(item for item in catalog.traces.items() if item[1].path.stem == "a")
+        catalog.remove([trace_id])
+        catalog.complete = False
+        screen = await search_for(on, "F", *"second", "enter")
+        assert rows(screen) == [("c.json", 9)]
+        assert "1 more when their traces are read …" in screen.contents.title_parts()
+        catalog.add_traces([trace])
+        catalog.complete = True
+        screen.refresh_rows()
+        assert rows(screen) == [("c.json", 9), ("a.json", 9)]
+        monkeypatch.setattr(contents_module, "MOST_HITS", 3)
+        await on.press("escape")
         screen = await search_for(on, "F", *"pod", "enter")
         assert len(rows(screen)) == 3
         assert "no more are listed" in screen.contents.title_parts()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from os import cpu_count
 from pathlib import Path
@@ -22,6 +22,7 @@ from mast_tui.traces.model import SpanKind, SpanStatus, Trace
 from mast_tui.ui.actions.registry import key_while_typing
 from mast_tui.ui.base_screen import Stopped
 from mast_tui.ui.context import ShowTrace, TraceLocation
+from mast_tui.ui.services.trace_catalog import Catalog
 from mast_tui.ui.trace_view.timeline import KIND_LABELS
 from mast_tui.ui.widgets.bars import TextLine
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
@@ -188,8 +189,10 @@ class _RunningSearch(Struct):
         needle: The text to search for.
         query: The text as a query.
         files: The search in the files.
-        trace_id_by_place: The ids of the traces, by path and number of the record.
         name_of: Returns the name of a trace.
+        trace_id_by_place: The ids of the listed traces, by path and number of the record.
+        change_count: The number of the catalog's changes in ``trace_id_by_place``.
+        unlisted: The hits in traces that are not listed, or not yet.
         not_searched: The files that could not be searched.
         done: True once all files were searched.
     """
@@ -197,8 +200,10 @@ class _RunningSearch(Struct):
     needle: str
     query: Query
     files: ManyFilesSearch
-    trace_id_by_place: Mapping[tuple[str, int | None], str]
     name_of: Callable[[Trace], str]
+    trace_id_by_place: dict[tuple[str, int | None], str] = {}
+    change_count: int = 0
+    unlisted: list[Hit] = []
     not_searched: list[NotSearched] = []
     done: bool = False
 
@@ -208,16 +213,28 @@ class _RunningSearch(Struct):
         needle = one_line(self.needle, 40)
         return needle if self.query.regex else f"“{needle}”"
 
-    def row_of(self, hit: Hit, traces: Mapping[str, Trace]) -> HitRow | None:
-        """Return the row of a hit, or None if its trace is not listed.
+    def rows_of(self, hits: Sequence[Hit], catalog: Catalog) -> list[HitRow]:
+        """Return the rows of hits and of earlier hits whose traces were listed meanwhile.
 
         Args:
-            hit: The hit.
-            traces: The listed traces, by their ids.
+            hits: The new hits.
+            catalog: The listed traces.
         """
-        trace_id = self.trace_id_by_place.get((hit.path, hit.record), hit.trace_id)
-        trace = traces.get(trace_id)
-        return None if trace is None else HitRow(trace_id, self.name_of(trace), hit)
+        for trace_id in catalog.changes[self.change_count :]:
+            if (trace := catalog.traces.get(trace_id)) is not None:
+                self.trace_id_by_place[str(trace.path), trace.record] = trace_id
+        self.change_count = len(catalog.changes)
+        candidates = [*self.unlisted, *hits]
+        self.unlisted = []
+        rows = []
+        for hit in candidates:
+            trace_id = self.trace_id_by_place.get((hit.path, hit.record), hit.trace_id)
+            trace = catalog.traces.get(trace_id)
+            if trace is None:
+                self.unlisted.append(hit)
+            else:
+                rows.append(HitRow(trace_id, self.name_of(trace), hit))
+        return rows
 
 
 class Contents:
@@ -262,13 +279,7 @@ class Contents:
         except MastError as error:
             self._screen.hints.say(f"No regular expression: {one_line(str(error), 80)}", error=True)
             return
-        trace_id_by_place = {
-            (str(trace.path), trace.record): trace_id
-            for trace_id, trace in mast.catalog.traces.items()
-        }
-        search = _RunningSearch(
-            self.line.value, query, files, trace_id_by_place, names_under(paths)
-        )
+        search = _RunningSearch(self.line.value, query, files, names_under(paths))
         self._search = search
         self.list.begin()
         self.line.display = False
@@ -302,11 +313,7 @@ class Contents:
 
     def _show_results(self, search: _RunningSearch, batch: _Batch) -> None:
         """Show the results of the search since the last update."""
-        traces = self._screen.mast.catalog.traces
-        rows = [search.row_of(hit, traces) for hit in batch.hits]
-        listed_rows = [row for row in rows if row is not None]
-        if listed_rows:
-            self.list.add(listed_rows)
+        self._list_hits(search, batch.hits)
         search.not_searched += batch.not_searched
         search.done = batch.is_last
         self._screen.contents_changed()
@@ -316,6 +323,21 @@ class Contents:
             file_name = Path(first_file.path).name
             message = f"Not searched: {file_name}: {first_file.reason}{further_text}"
             self._screen.hints.say(message, error=True)
+
+    def list_further_hits(self) -> None:
+        """List the hits whose traces were listed after they were found."""
+        search = self._search
+        if search is not None and search.unlisted:
+            self._list_hits(search, ())
+            self._screen.contents_changed()
+
+    def _list_hits(self, search: _RunningSearch, hits: Sequence[Hit]) -> None:
+        if rows := search.rows_of(hits, self._screen.mast.catalog):
+            self.list.add(rows)
+
+    def _awaits_traces(self, search: _RunningSearch) -> bool:
+        """Return whether the traces of hits may still be listed."""
+        return bool(search.unlisted) and not self._screen.mast.catalog.complete
 
     def open_hit(self) -> None:
         """Open the trace of the hit under the cursor at its span, and search for the same text
@@ -342,6 +364,8 @@ class Contents:
         yield search.quoted_needle
         if not search.done:
             yield f"{search.files.searched_count:,} of {search.files.total:,} files …"
+        elif self._awaits_traces(search):
+            yield f"{len(search.unlisted):,} more when their traces are read …"
         elif span_count >= MOST_HITS:
             yield "no more are listed"
         if search.not_searched:
@@ -352,7 +376,7 @@ class Contents:
         search = self._search
         if search is None:
             return ""
-        if not search.done:
+        if not search.done or self._awaits_traces(search):
             return f"Looking for {search.quoted_needle} …"
         key = self._screen.mast.key_of("everywhere.back")
         return f"No span contains {search.quoted_needle}.\n\n{key} shows the traces."

@@ -165,6 +165,7 @@ class LibraryScreen(MainScreen):
         self._shown_change_count = len(catalog.changes)
         self._update_rows(changed_ids)
         self._show_matching_rows(keeps_position=True)
+        self.contents.list_further_hits()
         if catalog.complete and self._compared_change_count != len(catalog.changes):
             self._compared_change_count = len(catalog.changes)
             traces = list(catalog.traces.values())
