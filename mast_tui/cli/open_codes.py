@@ -117,7 +117,7 @@ def notes_command(request: StudyNotesRequest) -> None:
     if not coding.codes:
         click.echo(
             "There are no open codes yet. In an open trace the keys '0' '0' label a failure that "
-            "no mode describes, and 'm' writes a note on a span"
+            "no mode describes, and 'm' writes a note on a span without a label"
         )
     elif request.chosen:
         _print_codes(document["groups"])

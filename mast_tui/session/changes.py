@@ -394,7 +394,7 @@ class ChangeMessages:
                 restored = _quoted_or_none(previous)
             case _:
                 restored = ""
-        suffix = f" · again {restored}" if restored else ""
+        suffix = f" · back to {restored}" if restored else ""
         return replace(change, message=f"undone: {change.message}{suffix}")
 
     def _value_changes(self, previous: Label, current: Label) -> Iterator[_ValueChange]:
@@ -409,7 +409,7 @@ class ChangeMessages:
         if previous.target != current.target:
             previous_location = self.location(previous.target)
             subject = code if previous.mode == current.mode else "now"
-            yield _ValueChange(f"{subject} on {location}", f"on {previous_location}")
+            yield _ValueChange(f"{subject} on {location}", previous_location)
         elif previous.mode != current.mode:
             yield _ValueChange(f"on {location}", "")
         if previous.note != current.note:

@@ -8,10 +8,11 @@ import select
 import signal
 import sys
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from importlib import import_module
+from itertools import takewhile
 from pathlib import Path
 from types import FrameType
 from typing import (
@@ -257,11 +258,11 @@ class MastApp(QueuedInputApp):
                 self.show_main(make_screen(destination))
 
     def show_main(self, screen: Screen[None]) -> None:
-        """Show a main screen.
+        """Show a main screen, from which the user returns to the present one.
 
-        Screens on top that give way to another one are closed.
+        If a screen of this kind is open below screens that give way, close it and those screens.
         """
-        while isinstance(self.screen, MainScreen) and self.screen.gives_way:
+        while any(type(open_screen) is type(screen) for open_screen in self._giving_way):
             self.pop_screen()
         self._leave_main_screen()
         self.push_screen(screen)
@@ -270,6 +271,14 @@ class MastApp(QueuedInputApp):
     def main_screens(self) -> list[MainScreen]:
         """The open screens except dialogs, the topmost last."""
         return [screen for screen in self.screen_stack if isinstance(screen, MainScreen)]
+
+    @property
+    def _giving_way(self) -> Iterable[Screen[Any]]:
+        """The screens on top that give way to another one, the topmost first."""
+        screens: list[Screen[Any]] = self.screen_stack
+        return takewhile(
+            lambda screen: isinstance(screen, MainScreen) and screen.gives_way, reversed(screens)
+        )
 
     def _leave_main_screen(self) -> None:
         if isinstance(self.screen, MainScreen):
@@ -298,6 +307,7 @@ class MastApp(QueuedInputApp):
         present_screen: Screen[Any] = self.screen
         screen = present_screen if shows_trace(present_screen) else self._make_trace_screen()
         screen.show_trace(trace)
+        self.trace_queue.left_trace_id = trace.identity.trace_id
         if screen is not present_screen:
             self.push_screen(screen)
         self._attach_session(screen)

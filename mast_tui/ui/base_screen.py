@@ -163,7 +163,7 @@ class MainScreen(MovesLines, Screen[None]):
     where: ClassVar[Where]
 
     gives_way: ClassVar[bool] = False
-    """True if the screen closes when another main screen opens."""
+    """True if the screen closes when a screen of the same kind opens above it."""
 
     keys_left_out: ClassVar[Collection[str]] = ()
     """The actions without hints at first."""

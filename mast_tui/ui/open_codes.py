@@ -62,7 +62,8 @@ def no_codes_text(key_of: KeyOf) -> str:
     return (
         "There are no open codes yet.\n\n"
         "In a trace 0 0 labels a failure that no mode describes, and asks for its description; "
-        f"{key_of('annotate.note')} writes a note on a span. A #word in the text is a tag.\n"
+        f"{key_of('annotate.note')} writes a note on a span without a "
+        "label. A #word in the text is a tag.\n"
         "This screen groups similar texts, and "
         f"{key_of('open_codes.new_mode')} makes a mode of a group.\n\n"
         "Texts of others appear once you have finished the trace."

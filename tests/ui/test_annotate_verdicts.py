@@ -85,26 +85,29 @@ async def test_severity_and_confidence_and_their_messages(small: Path) -> None:
         assert values == [1.0, 0.75, 0.5, 0.25, None]
         await on.undo_all()
         await on.press("1", "3", "c")
-        assert on.message == "confidence of 1.3 on #1: sure · c again: fairly sure"
+        assert on.message == "confidence of 1.3 on #1: sure · c again: fairly sure · u undoes"
         await on.press("c")
-        assert on.message == "confidence of 1.3 on #1: fairly sure · c again: half sure"
+        assert on.message == "confidence of 1.3 on #1: fairly sure · c again: half sure · u undoes"
         await on.press("u")
-        assert on.message == ("undone: confidence of 1.3 on #1: fairly sure · again sure")
+        assert on.message == ("undone: confidence of 1.3 on #1: fairly sure · back to sure")
         await on.press("f")
-        assert on.message == "severity of 1.3 on #1: fatal · f again: benign"
+        assert on.message == "severity of 1.3 on #1: fatal · f again: benign · u undoes"
+        await on.press("t", "2", "3", "f")  # the label that was just made
+        assert on.message.startswith("severity of 2.3 on the whole trace: fatal")
+        await on.press("u", "u")
         await on.press("m", *"odd", "enter")
         assert on.message == "note on 1.3 at #1: odd"
         assert "✎" in on.row(1)
         await on.press("m", *"er", "enter", "u")
-        assert on.message == "undone: note on 1.3 at #1: odder · again “odd”"
+        assert on.message == "undone: note on 1.3 at #1: odder · back to “odd”"
         await on.press("U")
         assert on.message == "redone: note on 1.3 at #1: odder"
         await on.press("j", "m", *"well", "enter")
         assert on.message == "note on #2: well"
         await on.press("u")
-        assert on.message == "undone: note on #2: well · again none"
+        assert on.message == "undone: note on #2: well · back to none"
         await on.press("-", "3", "1", "u")
-        assert on.message.endswith("absent · again no verdict")
+        assert on.message.endswith("absent · back to no verdict")
 
 
 async def test_labels_at_the_cursor_are_removed_after_a_choice(small: Path) -> None:

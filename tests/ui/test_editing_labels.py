@@ -43,7 +43,7 @@ async def test_boundaries_are_moved(small: Path) -> None:
             # One step, which takes back nothing else.
             await on.press("u")
             assert on.session.labels == (before,)
-            assert "again on #3 to #6" in on.message
+            assert "back to #3 to #6" in on.message
             assert on.annotate.timeline.range is None
 
 

@@ -49,7 +49,7 @@ async def test_the_first_minute(tmp_path: Path) -> None:
         on.screen(HelpScreen)
         await on.press("escape", "enter")
         assert on.lines[-1].startswith(
-            " 1 3 label  ] suggestion  l modes  m note  D finish  / search  v range"
+            " 1 3 label  ] suggestion  l modes  m note  D finish  / search  z read"
         )
         await on.press("j", "1")
         assert not missing(

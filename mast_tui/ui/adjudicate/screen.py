@@ -869,7 +869,7 @@ class AdjudicateScreen(BaseScreen):
         )
         self.hints.say(
             f"{up} {down} to one place: {nobody} drops it alone, {boundary} moves it, "
-            f"{other_mode} other mode · a side or {both} decides all"
+            f"{other_mode} other mode · 1…9 or {both} decides all places"
         )
         return True
 

@@ -190,6 +190,10 @@ class Labelling(ScreenPart):
         self._edited_label_id: str | None = None
         """The id of the label that is being edited."""
         self._marking.keys_to_use_target = DIGITS_HINT  # editing has another hint
+        self._whole_labelled_at = -1
+        """The span under the cursor when the whole trace was labelled, until the cursor leaves it
+        or another label is made; -1 for none.
+        """
         self._forget_choice()
 
     def _forget_choice(self) -> None:
@@ -345,6 +349,7 @@ class Labelling(ScreenPart):
         """
         target = self._state.current_target()
         is_one_span = self._state.selection.is_plain and target.first == target.last
+        self._whole_labelled_at = self._state.index if target.is_whole else -1
         suggestion_id = self._suggestions.end_edit()
         label_id = self._edited_label_id
         self._edited_label_id = None
@@ -528,7 +533,7 @@ class Labelling(ScreenPart):
             )
         elif self._state.has_spans:
             index = self._state.index
-            on_whole_trace = self._state.selection.whole_trace
+            on_whole_trace = self._acts_on_whole_trace
             self._commands.when_session_opens(
                 lambda session: self._act_at_cursor(session, action, index, on_whole_trace)
             )
@@ -593,9 +598,22 @@ class Labelling(ScreenPart):
             lambda text: self._commands.queue_change(lambda s: s.note_span(span_key, text)),
         )
 
+    @property
+    def _acts_on_whole_trace(self) -> bool:
+        """True if keys act on labels on the whole trace: it is marked, or was labelled just now."""
+        if self._state.selection.whole_trace:
+            return True
+        was_labelled = self._whole_labelled_at == self._state.index
+        return was_labelled and bool(self._state.codes_on_whole_trace())
+
     def _labels_under_cursor(self) -> tuple[Label, ...]:
         session = self._state.session
-        return () if session is None else _newest_first(session, self._state.labels_at_cursor())
+        if session is None or not self._state.has_spans:
+            return ()
+        labels = self._state.labels_on(
+            session, self._state.index, on_whole_trace=self._acts_on_whole_trace
+        )
+        return _newest_first(session, labels)
 
     def _chosen_label(self, action: LabelAction, labels: tuple[Label, ...]) -> Label | None:
         """Return the label that the user chose for an action, or None."""
@@ -606,9 +624,11 @@ class Labelling(ScreenPart):
 
     def drop_choice(self) -> None:
         """Forget the label of the question or the answer, if the cursor has left it."""
+        if self._state.index != self._whole_labelled_at:
+            self._whole_labelled_at = -1
         if self._choice is None:
             return
-        if self._chosen_label(self._choice.action, self._state.labels_at_cursor()) is None:
+        if self._chosen_label(self._choice.action, self._labels_under_cursor()) is None:
             self._forget_choice()
             self._hints.clear()
 
@@ -711,7 +731,9 @@ class Labelling(ScreenPart):
         """Show a change, and the value that the same key sets next; None is no change."""
         if change is not None:
             key = self._key_of(f"annotate.{action}")
-            self._hints.say(f"{one_line(change.message)} · {key} again: {value}")
+            undo_key = self._key_of("everywhere.undo")
+            message = one_line(change.message)
+            self._hints.say(f"{message} · {key} again: {value} · {undo_key} undoes")
 
 
 def _newest_first(session: Session, labels: tuple[Label, ...]) -> tuple[Label, ...]:

@@ -454,16 +454,18 @@ def _choices_of_runs(
     opened: OpenWorkspace, report: RunsToWrite, file_format: str, suffix: str
 ) -> ExportChoices:
     if file_format == _PAGES:
+        title = "Write the listed traces as HTML pages"
         runs = report.listed
         field = _FOLDER
         file_name = _PAGES
     else:
         assert report.run is not None, "a run has the format"
+        title = f"Write this trace as {'Markdown' if suffix == 'md' else 'an HTML page'}"
         runs = (report.run,)
         field = _FILE
         file_name = file_name_of(distinct_name(report.run, ()), suffix)
     return ExportChoices(
-        f"Write with labels: {file_format}",
+        title,
         (field, _PSEUDONYMS, _MASKS),
         {"file": file_name, "pseudonyms": _AS_THEY_ARE, "masks": _AS_THEY_ARE},
         partial(page_job, opened, runs, file_format),

@@ -88,7 +88,7 @@ LEGEND: Final[Mapping[Where, Sequence[HelpSection]]] = MappingProxyType(
                 (
                     (
                         f"{CURSOR}  {ON_SCREEN}",
-                        "The cursor; what the timeline shows. Without room for them: colours",
+                        "The cursor; the part in the timeline. A narrow strip has colours instead",
                     ),
                     (STRIP[CellContent.MATCH], "A match of the search"),
                     (f"{_MINE}  {_WAITS}", "A label; a suggestion"),
@@ -162,8 +162,8 @@ def adjudication_help(keymap: Keymap) -> tuple[str, ...]:
         "Each row is a conflict: a mode on which people who finished the same trace differ. One "
         "key decides it and goes to the next; the title says how many are left.",
         "What all agree on goes to the gold without a decision.",
-        f"{pane} goes to the sides: there {drop} drops the place under the cursor, and {take} "
-        "takes a side that has no key.",
+        f"{pane} goes to the sides, the answers of the annotators. There, {drop} drops the place "
+        f"under the cursor; {take} takes the side under the cursor, such as the tenth.",
         f"If names are hidden, letters stand for them, in a random order on each trace; {names} "
         "shows the names.",
         f"When nothing is left, {export} exports the gold and {agreement} shows agreement.",

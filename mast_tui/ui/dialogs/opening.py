@@ -231,7 +231,7 @@ class NameScreen(Dialog[str]):
             return (enter, escape)
         if not self._in_study:
             return (enter, ("↑ ↓", "choose a name"), escape)
-        return (("↑ ↓ j k", "choose"), enter, ("Tab", "types another name"), escape)
+        return (("↑ ↓ j k", "choose"), enter, ("Tab", "another name"), escape)
 
     @property
     def _name_line(self) -> TextLine:
@@ -344,8 +344,8 @@ class NameScreen(Dialog[str]):
         An invalid or missing name shows an error.
         """
         typed_name = self._name_line.value.strip()
-        if not typed_name and self._in_study:
-            self.say_below("No name is chosen. Choose yours with ↓ or j, or type it.", error=True)
+        if not typed_name and self._choices:
+            self.say_below("No name is chosen. Choose yours with ↓, or type it.", error=True)
             return
         try:
             name = self._check(typed_name)

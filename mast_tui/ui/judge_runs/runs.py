@@ -730,7 +730,9 @@ class RunsScreen(TableScreen[RunView]):
         """Show the number of runs, and the annotator."""
         count = len(self.main_list.rows)
         title = (
-            ("Judge runs", f"{count} run{'' if count == 1 else 's'}") if count else ("Judge runs",)
+            ("Judge runs", counted(count, "run"), "accepted, waiting: your answers")
+            if count
+            else ("Judge runs",)
         )
         self.title_bar.show(title, self.right_title_parts())
 

@@ -132,7 +132,11 @@ class LibraryScreen(MainScreen):
         self.mast.workspace.when_ready(lambda _: self._labels_changed())
 
     def on_screen_resume(self) -> None:
-        """Read labels again, and facts of traces that other screens have read further."""
+        """Go to the trace that was left, and read labels and facts of traces again."""
+        queue = self.mast.trace_queue
+        if queue.left_trace_id is not None:
+            self.table.go_to(queue.left_trace_id)
+            queue.left_trace_id = None
         self.mast.catalog.learn()
         self._labels_changed()
 
@@ -665,7 +669,7 @@ class LibraryScreen(MainScreen):
         )
 
     def go_to_place(self, text: str) -> bool:
-        """Move to a trace by its number in the list, its id or its name.
+        """Move to a trace by its number in the list, its id, or its name or a part of the name.
 
         Listed hits are replaced by the traces. Return False for an unknown trace.
         """
@@ -673,11 +677,24 @@ class LibraryScreen(MainScreen):
         if self.contents.lists_hits:
             self.contents.leave()
             self.set_focus(self.table)
-        for position, row in enumerate(self.table.rows):
-            if target in (str(position + 1), row.trace_id, row.name):
-                self.table.move_to(position)
-                return True
-        return False
+        rows = self.table.rows
+        positions = [
+            position
+            for position, row in enumerate(rows)
+            if target in (str(position + 1), row.trace_id, row.name)
+        ] or [
+            position
+            for position, row in enumerate(rows)
+            if target.casefold() in row.name.casefold()
+        ]
+        if not positions:
+            return False
+        self.table.move_to(positions[0])
+        if len(positions) > 1:
+            key = self.mast.key_of("library.filter")
+            count = counted(len(positions), "trace")
+            self.hints.say(f"The first of {count} with “{one_line(target)}” · {key} filters them")
+        return True
 
 
 def _choice_of_other_run(

@@ -463,6 +463,12 @@ class LibraryList(ColumnTable[LibraryRow]):
         if is_cursor_on_screen:
             self.show_row(self.cursor)
 
+    def go_to(self, trace_id: str) -> None:
+        """Move the cursor to a trace, if it is listed."""
+        for position, row in enumerate(self.rows):
+            if row.trace_id == trace_id:
+                self.move_to(position)
+
     def _position_among(
         self, rows: Sequence[LibraryRow], troubles: Sequence[FileProblem], position: int
     ) -> int | None:

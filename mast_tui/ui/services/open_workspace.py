@@ -245,9 +245,13 @@ class Opening:
             role_by_name = dict.fromkeys(study.adjudicators, "adjudicator")
             role_by_name |= dict.fromkeys(study.annotators, "annotator")
             people = [(name, role_by_name[name]) for name in study.participants]
+        proposal = present_name or suggested_name(self._configured)
+        is_new_name = all(proposal != name for name, _ in people)
+        if people and is_new_name and not self._options.samples:
+            proposal = ""  # a hasty Enter would begin the work of one more annotator
         return NameScreen(
             people,
-            suggested_name=present_name or suggested_name(self._configured),
+            suggested_name=proposal,
             saved_text=self.saved_text(),
             escape="quits" if present_name is None else "cancels",
             in_study=study is not None,

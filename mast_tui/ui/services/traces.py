@@ -297,6 +297,8 @@ class TraceQueue:
         """The ids of the traces in the order of the library."""
         self.filter_text = ""
         """The filter of the library, which hides other traces; empty without one."""
+        self.left_trace_id: str | None = None
+        """The id of the trace that was opened since the library was shown, or None."""
         self._app = app
         self._finished: Set[str] = frozenset()
         self._retests: Set[str] = frozenset()
