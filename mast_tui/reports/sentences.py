@@ -136,8 +136,10 @@ def withheld_notes(*parts: Figure | FigureTable) -> tuple[Note, ...]:
 
 _WHY: Final[Mapping[str, Callable[[list[int]], str]]] = {
     "few_traces": lambda least: (
-        f"no interval: it needs at least {least[0]} traces (or traces × modes)"
-        f"{', for some figures more' if len(least) > 1 else ''}"
+        "no interval: it needs at least "
+        f"{least[0]} traces (or traces × modes), depending on the figure up to {least[-1]}"
+        if len(least) > 1
+        else f"no interval: it needs at least {least[0]} traces (or traces × modes)"
     ),
     "rare_answer": lambda least: (
         "no interval: present or absent is too rare "

@@ -269,7 +269,7 @@ def test_withheld_interval_has_a_note_with_its_reason() -> None:
     mode = row(table(report, "modes"), MODES[0].slug)
     assert estimate(mode, "gwet_ac1").withheld == "few_traces"
     assert (
-        "it needs at least 16 traces (or traces × modes), for some figures more"
+        "it needs at least 16 traces (or traces × modes), depending on the figure"
         in note(report, "few_traces").text
     )
 
