@@ -49,7 +49,7 @@ def label_all(apps: Apps, home: Path, who: str, place: tuple[str, ...]) -> None:
             terminal.until(rf"{modes[-1]} .* on #2")
             # The study says what becomes of modes without a verdict.
             terminal.press("D")
-            terminal.until("finish; this study sets open modes absent")
+            terminal.until("the study sets modes without a verdict absent")
             terminal.press("o")
             terminal.until(r"set absent \(study rule\)")
             terminal.until(rf"{2 - len(left)} of 2 finished")

@@ -75,11 +75,12 @@ async def test_the_first_minute(tmp_path: Path) -> None:
         await on.press("escape", "D")
         assert not missing(
             on.text,
+            "Finish? ",
             "of 12 spans read ─",
             "1 suggestion without your answer",
-            "13 open modes, without a verdict:",
-            "o  finish, leave the open modes open (no figure counts them)  ↵",
-            "W  finish, set the open modes absent",
+            "13 modes without a verdict:",
+            "o  finish; modes without a verdict stay open and count in no figure  ↵",
+            "W  finish; modes without a verdict become absent",
         )
         await on.press("o")
         assert on.session.finished

@@ -174,7 +174,7 @@ async def test_a_queue_is_chosen_and_gone_through(tmp_path: Path) -> None:
     async with stage(office.folder, workspace=office.workspace) as on:
         assert len(listed(on)) == 5
         await on.press("f")
-        assert not missing(on.text, "mine to do", "in your 2 finished")
+        assert not missing(on.text, "mine to do", "in 2 finished traces, without")
         await on.press("escape")
         assert len(listed(on)) == 5
         await on.press("f", "m")

@@ -28,8 +28,8 @@ def found(office: Office, name: str) -> list[Finding]:
 
 
 OPEN_MODES = {
-    OpenModes.LEAVE: (None, "does not count open modes", "left open"),
-    OpenModes.ABSENT: (VerdictValue.ABSENT, "sets open modes absent", "set absent"),
+    OpenModes.LEAVE: (None, "leaves modes without a verdict open", "left open"),
+    OpenModes.ABSENT: (VerdictValue.ABSENT, "sets modes without a verdict absent", "set absent"),
 }
 
 
@@ -40,7 +40,7 @@ async def test_a_study_can_fix_the_answer_for_open_modes(office: Office, answer:
     study_over(office, "long", open_modes=answer)
     async with stage(path, workspace=office.workspace) as on:
         await on.press("1", "3", "D")
-        assert not missing(on.text, "Not read: #2 to #6", f"finish; this study {rule}")
+        assert not missing(on.text, "Not read: #2 to #6", f"finish; the study {rule}")
         assert "set the open modes absent" not in on.text
         await on.press("o")
         assert on.session.finished

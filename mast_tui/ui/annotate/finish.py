@@ -165,13 +165,16 @@ absent.
 """
 
 ANSWERS: Final = (
-    ("o", "finish, leave the open modes open (no figure counts them)"),
-    ("W", "finish, set the open modes absent"),
+    ("o", "finish; modes without a verdict stay open and count in no figure"),
+    ("W", "finish; modes without a verdict become absent"),
     ("g", "go to the first unread span"),
 )
 ANSWERS_BY_STUDY: Final[Mapping[OpenModes, tuple[tuple[str, str], ...]]] = {
-    "leave": (("o", "finish; this study does not count open modes"), ANSWERS[2]),
-    "absent": (("o", "finish; this study sets open modes absent"), ANSWERS[2]),
+    "leave": (("o", "finish; the study leaves modes without a verdict open"), ANSWERS[2]),
+    "absent": (
+        ("o", "finish; the study sets modes without a verdict absent"),
+        ANSWERS[2],
+    ),
 }
 """The answers if the study decides about modes without a verdict."""
 
@@ -247,7 +250,7 @@ class FinishScreen(KeyDialog[str]):
         """Show the unread spans and the modes without a verdict.
 
         Args:
-            title: The number of read spans.
+            title: The question, with the number of read spans.
             missing_text: The unread spans, and the suggestions without an answer.
             taxonomy: The modes; those without a verdict are listed.
             answers: The keys of the answers, with their effects.
@@ -276,8 +279,7 @@ class FinishScreen(KeyDialog[str]):
                 enter_mark = "  ↵" if key == self.default else ""
                 yield KeyRow(key, f" {text}{enter_mark}")
         if self._rows_by_mode:
-            heading = f"{counted(len(self._rows_by_mode), 'open mode')}, without a verdict:"
-            yield Static(heading, classes="heading")
+            yield Static(classes="heading")
             with Grid():
                 yield from self._rows_by_mode.values()
             yield Static(DIGITS_TEXT, classes="hint")
@@ -298,7 +300,11 @@ class FinishScreen(KeyDialog[str]):
         return (min(DIALOG_CELLS, self.app.size.width) - FRAME_CELLS) // 2
 
     def show(self) -> None:
-        """Show the verdict of each mode."""
+        """Show the verdict of each mode, and the number of modes without one."""
+        if self._rows_by_mode:
+            open_count = sum(self._verdict_of(mode.slug) is None for mode in self._rows_by_mode)
+            heading = f"{counted(open_count, 'mode')} without a verdict:"
+            self.query_one(".heading", Static).update(heading)
         for mode, row in self._rows_by_mode.items():
             verdict = self._verdict_of(mode.slug)
             verdict_text = f" {verdict.value}" if verdict else ""
@@ -405,7 +411,7 @@ class Finish(ScreenPart):
         """Open the question about unread spans and modes without a verdict."""
         rule = session.open_modes_answer
         question = FinishScreen(
-            _read_text(unread, span_count),
+            f"Finish? {_read_text(unread, span_count)}",
             self._missing_text(session, unread),
             self._state.taxonomy,
             ANSWERS if rule is None else ANSWERS_BY_STUDY[rule],

@@ -404,8 +404,8 @@ def _labelling_text(study: Study, shared_count: int, count: int) -> str:
         labelled_by = "all of them"
     by_one = f", {count - shared_count:,} by one" if count > shared_count else ""
     return (
-        f"{counted(shared_count, 'trace')} ({study.overlap:.0%}) labelled by {labelled_by}"
-        f"{by_one}; each annotator in their own order; seed {study.seed}."
+        f"{shared_count:,} of {counted(count, 'trace')} (overlap {study.overlap:.0%}) labelled by "
+        f"{labelled_by}{by_one}; each annotator in their own order; seed {study.seed}."
     )
 
 
