@@ -575,7 +575,7 @@ class Finish(ScreenPart):
         annotators = sorted({label.annotator for label in session.others})
         if annotators:
             names = ", ".join(map(one_line, annotators))
-            message_parts = [f"{len(session.others)} labels of {names}"]
+            message_parts = [f"{counted(len(session.others), 'label')} of {names}"]
         else:
             message_parts = ["No one else has labelled this trace"]
         for name, score in self._state.open_trace.meta.answer_key.scores[:MAX_SCORES]:
