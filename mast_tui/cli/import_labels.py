@@ -456,7 +456,9 @@ def _import_summary(document: Mapping[str, Any]) -> str:
     traces_text = counted(document["traces"], "trace")
     taxonomies_text = f" ({', '.join(document['taxonomies'])})" if document["taxonomies"] else ""
     subject = "The file contains" if len(document["files"]) == 1 else "The files contain"
-    events_text = counted(new_count, "new event") if new_count else "Nothing is new"
+    events_text = "Nothing is new"
+    if new_count:
+        events_text = f"Imported as {counted(new_count, 'event')}"
     if known_count:
         known_text = f", {known_count:,}" if new_count else f": {counted(known_count, 'event')}"
         verb = "was" if known_count == 1 else "were"

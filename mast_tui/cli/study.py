@@ -362,6 +362,17 @@ def _split_shares(text: str) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlanOptions:
+    """The options of the commands that change who labels which traces."""
+
+    dry_run: bool = options.option(
+        "--dry-run", is_flag=True, help="Only show the new assignments; write nothing."
+    )
+    common: CommonOptions = options.common_of_study()
+    as_json: bool = options.as_json()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StudyAddRequest:
     """The options of ``mast-tui study add``."""
 
@@ -379,8 +390,7 @@ class StudyAddRequest:
         metavar="MODE",
         help="With --judge: prefer traces informative about this mode. Default: all modes.",
     )
-    common: CommonOptions = options.common_of_study()
-    as_json: bool = options.as_json()
+    plan: PlanOptions = options.group(PlanOptions)
 
 
 _ADD_RULES: Final = (
@@ -407,7 +417,7 @@ def add_command(request: StudyAddRequest) -> None:
     that are not in the study yet. They follow the earlier traces in every queue, and do not change
     who labels the earlier ones.
     """
-    workspace, taxonomy = open_with_taxonomy(request.common)
+    workspace, taxonomy = open_with_taxonomy(request.plan.common)
     previous = workspace.study(taxonomy.ref)
     if previous is None:
         raise click.ClickException(
@@ -418,23 +428,8 @@ def add_command(request: StudyAddRequest) -> None:
         study = _with_judged_sample(workspace, taxonomy, previous, request)
     else:
         study = _with_batch(workspace, previous, request.paths, request.sample, request.stratify)
-    _print_study(
-        workspace,
-        study,
-        changed=set_study(workspace, _person_who_changes(request.common.annotator), study),
-        as_json=request.as_json,
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanOptions:
-    """The options of the commands that change who labels which traces."""
-
-    dry_run: bool = options.option(
-        "--dry-run", is_flag=True, help="Only show the new assignments; write nothing."
-    )
-    common: CommonOptions = options.common_of_study()
-    as_json: bool = options.as_json()
+    changed = _set_unless_dry(workspace, request.plan, previous, study)
+    _print_study(workspace, study, changed=changed, as_json=request.plan.as_json)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -552,9 +547,7 @@ def _change_plan(plan: PlanOptions, change: Callable[[Workspace, Study], Study])
     """Change the assignments, and print each annotator's number of traces before and after."""
     workspace, _taxonomy, previous = open_study(plan.common)
     study = change(workspace, previous)
-    changed = study != previous
-    if not plan.dry_run:
-        changed = set_study(workspace, _person_who_changes(plan.common.annotator), study)
+    changed = _set_unless_dry(workspace, plan, previous, study)
     rows = [
         {
             "name": name,
@@ -576,8 +569,14 @@ def _change_plan(plan: PlanOptions, change: Callable[[Workspace, Study], Study])
         TableColumn("in the study", lambda row: "yes" if row["present"] else "has left"),
     )
     print_table(columns, rows)
+
+
+def _set_unless_dry(workspace: Workspace, plan: PlanOptions, previous: Study, study: Study) -> bool:
+    """Write a changed study unless ``--dry-run`` is given, and return if it has changed."""
     if plan.dry_run:
-        say("nothing was written; leave out --dry-run to write it")
+        say("nothing is written; leave out --dry-run to write it")
+        return study != previous
+    return set_study(workspace, _person_who_changes(plan.common.annotator), study)
 
 
 # These are the values of ``QueueKind`` without ``retests``. An import of it would slow ``--help``
@@ -618,7 +617,7 @@ def show_command(request: StudyShowRequest) -> None:
     print_plan(study)
     print_progress(rows)
     if traces_needed:
-        click.echo(_needed_text(traces_needed))
+        click.echo(_needed_text(traces_needed, taxonomy))
     _report_outside_work(workspace, study)
 
 
@@ -632,12 +631,18 @@ def _report_outside_work(workspace: Workspace, study: Study) -> None:
         )
 
 
-def _needed_text(traces_needed: Mapping[str, int]) -> str:
+def _needed_text(traces_needed: Mapping[str, int], taxonomy: Taxonomy) -> str:
     points = f"{MARGIN * 100:g}"
-    needed_text = ", ".join(f"{code} {count:,}" for code, count in traces_needed.items() if count)
-    if not needed_text:
+    codes_by_count: dict[int, list[str]] = {}
+    for code, count in traces_needed.items():
+        if count:
+            codes_by_count.setdefault(count, []).append(code)
+    if not codes_by_count:
         return f"no more traces are needed for ± {points} points of any mode"
-    return f"traces to add for a ±{points}-point interval, by mode, about: {needed_text}"
+    needed_texts = (f"about {n:,} for {', '.join(codes)}" for n, codes in codes_by_count.items())
+    unknown = ", ".join(mode.code for mode in taxonomy.modes if mode.code not in traces_needed)
+    unknown_text = f"; no estimate yet for {unknown}" if unknown else ""
+    return f"traces to add for ± {points} points, by mode: {'; '.join(needed_texts)}{unknown_text}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -868,6 +873,13 @@ def _retests_json(person: StudyProgress) -> dict[str, int]:
     }
 
 
+_OPEN_MODES_TEXTS: Final = {
+    OpenModes.ASK: "the annotator is asked",
+    OpenModes.LEAVE: "stay open",
+    OpenModes.ABSENT: "become absent",
+}
+
+
 def print_plan(study: Study) -> None:
     """Print the settings of a study."""
     batches_text = f" in {len(study.batches)} batches" if len(study.batches) > 1 else ""
@@ -880,7 +892,8 @@ def print_plan(study: Study) -> None:
         if study.blind
         else f"suggestions shown, but hidden on {study.withheld:.0%} of each annotator's traces",
         f"retests: {study.retests:.0%} of each annotator's traces",
-        f"modes without a verdict at the finish: {study.open_modes.value}",
+        "modes without a verdict at a finish with unread spans: "
+        f"{_OPEN_MODES_TEXTS[study.open_modes]}",
         f"adjudicators {', '.join(study.adjudicators) or 'not named'}; names "
         f"{'hidden' if study.names_hidden else 'shown'}, judge shown "
         f"{'before' if study.judge_first else 'after'} the decision"

@@ -173,8 +173,8 @@ class Study(Struct, frozen=True):
                 raise InvalidStudy(f"{twice!r} appears twice in the study")
         if not 1 <= self.per_trace <= len(self.annotators):
             raise InvalidStudy(
-                f"{counted(self.per_trace, 'annotator')} per trace need at least as many in "
-                f"the study; it has {len(self.annotators)}"
+                f"each trace needs {counted(self.per_trace, 'annotator')}, the study has "
+                f"{len(self.annotators)}: name more annotators"
             )
         used_names = [item.annotator for item in self.memberships]
         for release in self.releases:

@@ -164,7 +164,8 @@ def test_import_refuses_all_files_if_one_erases_labels_and_decisions(
     assert (tmp_path / "after.jsonl").read_bytes() == (tmp_path / "before.jsonl").read_bytes()
     out = cli.ok("import", good, "--format", "jsonl", "--allow-new").out
     assert (
-        "1 new event. The file contains 0 labels and 0 verdicts by zoe on 1 trace (mast@3)" in out
+        "Imported as 1 event. The file contains 0 labels and 0 verdicts by zoe on 1 trace (mast@3)"
+        in out
     )
     assert "zoe: 1 pass started" in out
 

@@ -294,14 +294,14 @@ def test_import_and_export_count_what_the_file_has(cli: Cli) -> None:
     file = long("t,ada,1.1,present", "t,ada,1.2,absent", "t,ada,,finished")
     first = cli("import", file, "--format", "csv-long").out.splitlines()
     content = "The file contains 1 label and 1 verdict by ada on 1 trace (mast@3)"
-    assert first[0] == f"4 new events. {content}"
+    assert first[0] == f"Imported as 4 events. {content}"
     known = "Nothing is new: 4 events were already in the workspace. "
     assert cli("import", file, "--format", "csv-long").out == f"{known}{content}\n"
     cli.export("jsonl")
     out = cli("import", "exported", "--format", "jsonl").out
     assert out.startswith(f"{known}The file contains 1 label ")
     out = cli("import", "exported", "--format", "jsonl", "--workspace", "other.db").out
-    assert out.startswith("4 new events. The file contains ")
+    assert out.startswith("Imported as 4 events. The file contains ")
     for file_format, unit in (("csv-wide", "row"), ("mast-data", "record")):
         arguments = ("export", "--format", file_format, "--labels", "ada", "-o", "out", "--force")
         assert cli(*arguments).out == f"out: 1 trace, 1 {unit}\n"

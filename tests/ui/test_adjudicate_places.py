@@ -76,11 +76,11 @@ async def test_the_row_shows_the_places_of_each_side(office: Office, size: tuple
         assert shown(on) == [
             (1, "alice", ["#10", "#12"]),
             (2, "bob", ["#7"]),
-            (None, "settled", ["#2"]),
+            (None, "gold so far", ["#2"]),
         ]
         assert "where is it?" in str(sides.border_title)
         text = on.text
-        assert not missing(text, "settled  #2", "1 alice  #10", "2 bob  #7")
+        assert not missing(text, "gold so far  #2", "1 alice  #10", "2 bob  #7")
         marks = adjudicate(on).evidence.timeline.marks
         assert [[m.code for m in marks.marks_on(place)] for place in (6, 9, 11, 1)] == [
             ["2"], ["1"], ["1"], [],
@@ -128,7 +128,7 @@ async def test_single_places_are_dropped_changed_and_added(office: Office) -> No
         await on.press("j", "0")
         assert row(on) == ("open", "at #10 / #7")
         assert "its other places are open" in last_message(on)
-        assert shown(on)[2:] == [(None, "settled", ["#2"]), (None, "dropped", ["#12"])]
+        assert shown(on)[2:] == [(None, "gold so far", ["#2"]), (None, "dropped", ["#12"])]
         assert adjudicate(on).focused is adjudicate(on).evidence.sides_panel
         await on.press("e", "k", "enter")
         assert row(on) == ("open", "only bob marks #7")
@@ -199,7 +199,7 @@ async def test_reopened_places_are_not_settled(office: Office) -> None:
         assert shown(on) == [
             (1, "alice", []),
             (2, "bob", ["#5"]),
-            (None, "settled", ["#2", "#10"]),
+            (None, "gold so far", ["#2", "#10"]),
             (None, "dropped", ["#7"]),
             (None, "taken before", ["#12"]),
         ]

@@ -75,6 +75,7 @@ async def test_the_first_minute(tmp_path: Path) -> None:
         await on.press("escape", "D")
         assert not missing(
             on.text,
+            "Finish? ",
             "of 12 spans read ─",
             "1 suggestion without your answer",
             "13 modes without a verdict",

@@ -72,7 +72,7 @@ OWN_NAMES: Final = frozenset(
         "\0Esc closes",
         "Enter labels  \0 folds",
         "\n\0 without your answer: Esc, then \0 goes there.",
-        "Enter saves, digits change \0",
+        "Enter saves, two digits: another mode than \0",
         "Enter goes there  \0 edit  \0 remove",
         "\0 · Enter keeps\0",
         "Text in all traces · Enter finds it\0\0",

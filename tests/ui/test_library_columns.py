@@ -136,3 +136,7 @@ async def test_the_title_counts_matches_and_unread_files(runs: Path, tmp_path: P
         assert "none exact" not in on.lines[0]
         await on.press(*["backspace"] * 7, *"bb1")
         assert "Library · 1 of 2 traces, none exact" in on.lines[0]
+        table = on.screen(LibraryScreen).table
+        found = table.row
+        await on.press("enter", "escape")  # all are shown again, with the cursor where it was
+        assert (len(table.rows), table.cursor, table.row) == (2, 1, found)

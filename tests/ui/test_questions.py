@@ -126,7 +126,7 @@ async def test_editing_a_suggestion_takes_all_keys(small: Path, tmp_path: Path) 
     async with stage(small, workspace=place) as on:
         await on.press("]", "e")
         asked = state(on)
-        assert "digits change 1.3" in on.message
+        assert "two digits: another mode than 1.3" in on.message
         for key in ("a", "x", "u", "U", "m", "f", "c", "backspace", "-", "_", "D", "J", "}", "L"):
             await on.send(key)
             assert state(on) == asked, key

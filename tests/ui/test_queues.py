@@ -82,14 +82,6 @@ def test_queues_without_a_study() -> None:
     assert len(sample.trace_ids or ()) == 2
 
 
-def test_retests_are_part_of_the_queue() -> None:
-    room = Class(14, retests=0.2)
-    room.finish(*room.order()[:12])
-    read = read_queue(opened_by(room), None, ())
-    assert read.retests
-    assert read.retests < set(read.trace_ids or ())
-
-
 def test_reveals_are_recorded_on_choosing_disagreements() -> None:
     room = Class(3)
     room.finish("t00", "t01", mode=MODES[0])
@@ -174,7 +166,7 @@ async def test_a_queue_is_chosen_and_gone_through(tmp_path: Path) -> None:
     async with stage(office.folder, workspace=office.workspace) as on:
         assert len(listed(on)) == 5
         await on.press("f")
-        assert not missing(on.text, "mine to do", "in your 2 finished")
+        assert not missing(on.text, "mine to do", "in 2 finished traces, without")
         await on.press("escape")
         assert len(listed(on)) == 5
         await on.press("f", "m")

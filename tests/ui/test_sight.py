@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.labels import Target
+from mast_tui.labels import WHOLE_TRACE, Target
 from mast_tui.session import Session
 from mast_tui.ui.library.screen import LibraryScreen
 from mast_tui.workspace import Workspace
@@ -57,6 +57,7 @@ def place(runs: Path, tmp_path: Path) -> Path:
             if name == "anna":
                 session.edit_label(session.labels[0].id, note="aha")
                 session.note_span(key, "bobsnote")
+                session.toggle_label(SLUGS["3.3"], WHOLE_TRACE, suggestions_on_screen=True)
             session.finish(open_modes="absent")
     return place
 
@@ -118,7 +119,8 @@ async def test_assisted_annotators_see_others_after_finishing(runs: Path, place:
         assert "2.6 ○" not in on.text
         await on.press("r", "y")
         assert "2.6 ○" in on.row(1)
-        assert "bob" in on.message
+        assert "Timeline · whole trace: 3.3 ○ ─" in on.text
+        assert "2 labels of bob" in on.message
 
 
 async def test_nothing_is_shown_without_a_workspace(runs: Path, tmp_path: Path) -> None:
@@ -150,17 +152,6 @@ async def test_finishing_reveals_nothing_before_r(runs: Path, place: Path) -> No
         assert "failed" not in on.text
         await on.press("/", *"succeeded", "enter")
         assert names(on) == ["anna"]
-
-
-async def test_blind_work_is_remembered(runs: Path, place: Path) -> None:
-    for blind, assisted, sight in (
-        (True, False, "blind"),
-        (False, False, "blind"),
-        (False, True, "suggestions shown"),
-        (False, False, "suggestions shown"),
-    ):
-        async with stage(runs, workspace=place, blind=blind, assisted=assisted) as on:
-            assert f"alice · {sight}" in on.text
 
 
 async def test_a_long_name_shortens_the_title(runs: Path, tmp_path: Path) -> None:

@@ -251,7 +251,7 @@ def test_invalid_fields_are_refused() -> None:
     for field, text, words in (
         ("annotators", " , ", "annotators: a study needs at least one"),
         ("annotators", "judge:x, b", "annotators: "),
-        ("annotators", "a", "2 annotators per trace need at least as many"),
+        ("annotators", "a", "each trace needs 2 annotators"),
         ("annotators", "a=two", "“a=two” is no weight"),
         ("annotators", "a, a", "a is listed twice"),
         ("per_trace", "two", "per trace: “two” is no whole number"),

@@ -12,7 +12,10 @@ _MOST_EXAMINED: Final = 5
 _SHAPES: Final[tuple[tuple[str, frozenset[str]], ...]] = (
     ("AgentRx labels; 'mast-tui import' reads them", frozenset({"trajectory_id", "failures"})),
     ("labels of the MAST study; 'mast-tui import' reads them", frozenset({"hf_annotations"})),
-    ("a list of places in other traces", frozenset({"trace", "mode", "first", "last", "why"})),
+    (
+        "positions in other traces, not a trace",
+        frozenset({"trace", "mode", "first", "last", "why"}),
+    ),
 )
 """The description of each kind of label file, and the fields of its records."""
 

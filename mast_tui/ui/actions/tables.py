@@ -650,7 +650,7 @@ ADJUDICATE: Final = (
         "reason",
         "m",
         "reason",
-        "Write the reason for this decision; on an open row, for your last one",
+        "Write why you decided so; on an open row, why you decided the last one",
         hint=57,
     ),
     _adjudicate("names", "h", "names", "Hide the sides' names, or show them", hint=60),

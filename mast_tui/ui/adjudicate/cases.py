@@ -340,7 +340,7 @@ class TraceCases:
         return f"is it at {place_text(group.where, self.order, quoted=False)}?"
 
     def _resolved_views(self, case: AdjudicationCase) -> list[SideView]:
-        """Return the settled, dropped and formerly taken places of a mode; none for a verdict.
+        """Return the gold, dropped and formerly taken places of a mode; none for a verdict.
 
         The places ``taken before`` are disputed again, because a side has changed its answer.
         """
@@ -349,7 +349,7 @@ class TraceCases:
         outdated = case.outdated_decisions(self.sides, self.order)
         valid = [decision for decision in case.decisions if decision not in outdated]
         targets_by_title = {
-            "settled": [
+            "gold so far": [
                 label.target
                 for label in self.gold.labels
                 if label.mode == case.mode and not label.changed
@@ -631,7 +631,9 @@ def source_text(decisions: Sequence[Decision], names: SideNames) -> str:
         a range; empty for the adjudicator's own answer.
     """
     sides = _chosen_sides(decisions)
-    if not sides:
+    # An absent or unsure verdict is the same, whichever side it is from.
+    is_place_taken = any(d.value is VerdictValue.PRESENT or not d.is_verdict for d in decisions)
+    if not sides or not is_place_taken:
         return ""
     marked = [target for decision in decisions for side in decision.said for target in side.targets]
     firsts = {target.first for target in marked}

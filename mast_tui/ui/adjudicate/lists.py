@@ -418,7 +418,10 @@ def _rows_of(side: SideView, key: str, width: int, *, cut_texts: bool) -> list[_
     rows: list[_SideRow] = []
     for side_place in side.places or (None,):
         item = PlaceOfSide(side, side_place)
-        parts = _place_parts(side_place, " " * INDENT) if rows else _heading_parts(side, key)
+        parts = _heading_parts(side, key)
+        if rows:  # below the first place
+            indent = sum(cell_len(text) for text, _ in parts[:HEAD_PARTS]) + 2
+            parts = _place_parts(side_place, " " * indent)
         texts = _place_texts(side_place)
         if not rows:
             texts.insert(0, (side.note, "note"))
@@ -432,6 +435,10 @@ def _rows_of(side: SideView, key: str, width: int, *, cut_texts: bool) -> list[_
                 for line in wrapped(text, cells)
             ]
     return rows
+
+
+HEAD_PARTS: Final = 3
+"""The parts of a heading before the first place: key, name and verdict."""
 
 
 def _heading_parts(side: SideView, key: str) -> list[_StyledText]:

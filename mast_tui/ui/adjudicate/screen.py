@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from asyncio import sleep
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -411,7 +412,12 @@ class AdjudicateScreen(BaseScreen):
             first_hints = {"enter": "adjudicate it"}
         elif case is not None and case.is_open and not case.is_verdict:
             first_hints = {"side_1": "take a side", "both": "both", "nobody": "drop places"}
-        self.hints.leave_out(_DECIDING_ACTIONS if case is None else (), first=first_hints)
+        hidden_actions: Sequence[str] = _DECIDING_ACTIONS if case is None else ()
+        if case is not None and cases is not None and case.is_verdict:
+            answers = Counter(answer.value for answer in cases.question(case).said)
+            if answers[VerdictValue.PRESENT] < 2:  # there are no two places to keep
+                hidden_actions = ("both",)
+        self.hints.leave_out(hidden_actions, first=first_hints)
         if row is None:
             self.evidence.show_case(None)
         elif cases is None:  # the labels are hidden from the user, or still being read

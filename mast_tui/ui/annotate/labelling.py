@@ -267,7 +267,9 @@ class Labelling(ScreenPart):
         """Show the keys that continue the editing of a label or suggestion."""
         mode = self._edited_mode()
         if mode is not None:
-            self._marking.keys_to_use_target = f"Enter saves, digits change {mode.code}"
+            self._marking.keys_to_use_target = (
+                f"Enter saves, two digits: another mode than {mode.code}"
+            )
             target_keys = ", ".join(
                 f"{self._key_of(f'annotate.{name}')} {title}"
                 for name, title in (("range", "range"), ("quote", "quote"), ("whole", "trace"))

@@ -127,7 +127,9 @@ class MyLabels(StyledRows[Entry]):
         label_count = sum(isinstance(entry, Label) for entry in self._entries)
         note_count = sum(isinstance(entry, NotedSpan) for entry in self._entries)
         notes_text = f" · {counted(note_count, 'note')} on spans" if note_count else ""
-        self.border_title = plain_title(f"My labels · {label_count}{notes_text}")
+        verdict_count = len(self._entries) - label_count - note_count
+        verdicts_text = f" · {counted(verdict_count, 'verdict')}" if verdict_count else ""
+        self.border_title = plain_title(f"My labels · {label_count}{notes_text}{verdicts_text}")
         key_of = context_of(self).key_of
         self.border_subtitle = plain_title(
             f"Enter goes there  {key_of('annotate.edit')} edit  {key_of('annotate.remove')} remove"

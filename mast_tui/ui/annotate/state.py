@@ -17,6 +17,7 @@ from mast_tui.ui.annotate.part import ScreenPart
 from mast_tui.ui.annotate.search import Hits
 from mast_tui.ui.text.layout import QuoteCursor
 from mast_tui.ui.trace_view.folding import Fold
+from mast_tui.ui.trace_view.gutter import GLYPHS, MarkKind
 from mast_tui.ui.trace_view.span_view import SpanText
 from mast_tui.ui.trace_view.timeline import Timeline
 from mast_tui.ui.wording import place_text
@@ -188,11 +189,16 @@ class AnnotateState:
         return tuple(sorted(labels, key=lambda label: self.rank_of_mode(label.mode)))
 
     def codes_on_whole_trace(self) -> tuple[str, ...]:
-        """Return the codes of the annotator's labels on the whole trace."""
+        """Return the codes of labels on the whole trace, those of others with their sign."""
         if self.session is None or not self.has_spans:
             return ()
-        labels = self.labels_on(self.session, 0, on_whole_trace=True)
-        return tuple(one_line(self.taxonomy.mode(label.mode).code) for label in labels)
+        own_labels = self.labels_on(self.session, 0, on_whole_trace=True)
+        others_labels = [label for label in self.session.others if label.target.is_whole]
+        signed_labels = [(label, "") for label in own_labels]
+        signed_labels += [(label, f" {GLYPHS[MarkKind.OTHER]}") for label in others_labels]
+        return tuple(
+            one_line(self.taxonomy.mode(label.mode).code) + sign for label, sign in signed_labels
+        )
 
     def rank_of_mode(self, slug: str) -> int:
         """Return the position of a mode in the taxonomy; an unknown mode comes last."""

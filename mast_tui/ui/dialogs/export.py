@@ -111,11 +111,12 @@ _MASKS: Final = Field(
 
 _FILE: Final = Field("file", "file", "", path=True)
 _FOLDER: Final = Field("file", "folder", "", path=True)
-_WHOLE_GOLD: Final = "all"
+_WHOLE_GOLD: Final = "all, also of one person"
 _GOLD: Final = Field(
     "gold",
     "gold",
-    "The whole gold, or only what two annotators agreed on or an adjudicator decided.",
+    "The whole gold with the verdicts of one person alone, or only what two annotators agreed on "
+    "or an adjudicator decided.",
     (_WHOLE_GOLD, "agreed or decided"),
 )
 _ANNOTATORS: Final = Field(

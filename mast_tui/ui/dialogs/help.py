@@ -161,7 +161,7 @@ def adjudication_help(keymap: Keymap) -> tuple[str, ...]:
     return (
         "Each row is a conflict: a mode on which people who finished the same trace differ. One "
         "key decides it and goes to the next; the title says how many are left.",
-        "What all agree on goes to the gold without a decision.",
+        "What all agree on goes to the gold without a decision. Overlapping places are joined.",
         f"{pane} goes to the sides, the answers of the annotators. There, {drop} drops the place "
         f"under the cursor; {take} takes the side under the cursor, such as the tenth.",
         f"If names are hidden, letters stand for them, in a random order on each trace; {names} "
@@ -259,8 +259,9 @@ class HelpLines(VirtualLines):
         self.rows_changed()
 
     def rows_changed(self) -> None:
-        """Wrap the texts to the width."""
-        self._help_lines = list(self._wrapped_lines(self.lines_area.width))
+        """Wrap the texts to the width. Before the first layout, there is no width and no line."""
+        width = self.lines_area.width
+        self._help_lines = list(self._wrapped_lines(width)) if width > 0 else []
         super().rows_changed()
 
     def _wrapped_lines(self, width: int) -> Iterator[tuple[str, str]]:
@@ -302,6 +303,9 @@ class HelpLines(VirtualLines):
         self.scroll_to(y=row, animate=False)
 
 
+_BORDER_KEYS: Final = "/ searches · Esc closes"
+
+
 class HelpScreen(LinesDialog):
     """The help of a screen.
 
@@ -319,7 +323,7 @@ class HelpScreen(LinesDialog):
     ]
 
     def __init__(self, where: Where, keymap: Keymap) -> None:
-        super().__init__("Keys and signs", kind="tall", subtitle="/ searches · Esc closes")
+        super().__init__("Keys and signs", kind="tall", subtitle=_BORDER_KEYS)
         self._sections = tuple(sections_of(where, keymap))
         self.lines: HelpLines = HelpLines(id="keys")
 
@@ -349,6 +353,7 @@ class HelpScreen(LinesDialog):
         line = self.query_one(TextLine)
         line.display = True
         line.focus()
+        self.box.border_subtitle = "Esc ends the search"
 
     def action_leave(self) -> None:
         """Leave the search, or close the help."""
@@ -358,4 +363,5 @@ class HelpScreen(LinesDialog):
             return
         line.value = ""
         line.display = False
+        self.box.border_subtitle = _BORDER_KEYS
         self.lines.focus()

@@ -483,7 +483,9 @@ _RUN_COLUMNS: Final[Sequence[TableColumn[RunView]]] = (
     ),
     figure_column("found", lambda row: str(row.run.findings) if row.answers else HIDDEN, 95),
     figure_column("quotes", lambda row: share_in_traces(row.run.quotes) if row.answers else "", 50),
-    figure_column("accepted", lambda row: row.answers.share or "—" if row.answers else HIDDEN, 85),
+    figure_column(
+        "you accepted", lambda row: row.answers.share or "—" if row.answers else HIDDEN, 85
+    ),
     figure_column(
         "waiting", lambda row: str(row.answers.waiting) if row.answers else HIDDEN, 92, "doubt"
     ),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec import Struct
 
+from mast_tui.counts import counted
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 from mast_tui.ui.actions.registry import KeyOf
@@ -215,7 +216,7 @@ def count_text(
         return f"{seen_sizes[name]:,}"
     if count is None:
         return "in your finished traces"
-    return f"in your {count:,} finished" if count else "0"
+    return f"in {counted(count, 'finished trace')}, without retests" if count else "0"
 
 
 def empty_queue_text(queue: QueueTraces, key_of: KeyOf) -> str:

@@ -549,11 +549,14 @@ class LibraryScreen(MainScreen):
             self.set_focus(self.table)
             self.hints.clear()
         elif name_filter.value or name_filter.display:
+            row = self.table.row
             name_filter.value = ""
             name_filter.display = False
             self.set_focus(self.table)
             self.hints.clear()
             self._show_matching_rows()
+            if row in self.table.rows:
+                self.table.move_to(self.table.rows.index(row))
         else:
             return False
         return True

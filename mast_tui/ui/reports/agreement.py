@@ -22,6 +22,7 @@ from mast_tui.figures.source.agreement import span_input_from_workspace, study_f
 from mast_tui.figures.spans.input import SpanInput
 from mast_tui.figures.spans.report import SpanAgreement, span_figures
 from mast_tui.gold import GoldTrace, Order, no_order
+from mast_tui.gold.model import gold_words
 from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.reports.agreement import (
     HiddenTraces,
@@ -302,7 +303,7 @@ class AgreementScreen(ReportScreen):
 
     def show(self) -> None:
         """Show the open page, with the key for hidden traces if there are any."""
-        self.hints.leave_out(() if self._hidden_ids else ("look",))
+        self.show_look_hint(bool(self._hidden_ids))
         super().show()
 
     def title_parts(self) -> tuple[str, ...]:
@@ -314,12 +315,12 @@ class AgreementScreen(ReportScreen):
                 return ("Agreement",)
             sides_text = f"{judge_name(report.judge)} against {one_line(against_words(report))}"
             # Gold has no single pass.
-            pass_parts = () if report.gold is not None else (pass_text,)
+            reference_text = pass_text if report.gold is None else gold_words(report.gold)
             return (
                 "Agreement",
                 sides_text,
                 counted(report.count("compared"), "trace"),
-                *pass_parts,
+                reference_text,
             )
         agreement = None if self.people is None else self.people.report
         if agreement is None:

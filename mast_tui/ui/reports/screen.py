@@ -316,6 +316,11 @@ class ReportScreen(TablesScreen):
 
     # Hidden traces
 
+    def show_look_hint(self, can_look: bool) -> None:
+        """Show the hint of the key for hidden traces first, or leave it out."""
+        first_hints = {"look": "look as adjudicator"} if can_look else {}
+        self.hints.leave_out(() if can_look else ("look",), first=first_hints)
+
     def offer_adjudication(self, hidden_ids: Sequence[str]) -> None:
         """Ask whether to adjudicate hidden traces; if so, compute the report with them.
 

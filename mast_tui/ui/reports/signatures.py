@@ -241,7 +241,7 @@ class SignaturesScreen(ReportScreen):
         self.mast.workspace.when_ready(self.start_page)
         # An adjudicator may see the labels of people; a judge's labels stay hidden.
         can_look = bool(signatures.hidden_ids) and not signatures.choice.of_judge
-        self.hints.leave_out(() if can_look else ("look",))
+        self.show_look_hint(can_look)
         if self.group not in signatures.groups:
             self.group = OVERALL
         if signatures.intervals_pending:

@@ -106,7 +106,9 @@ def test_imported_annotators_are_compared_if_nobody_labelled_here() -> None:
     assert study_from_workspace(annotated.workspace, TAXONOMY).annotators == ("ann",)
 
 
-def test_unfinished_traces_are_counted_also_if_they_are_hidden(annotated: AnnotatedWorkspace) -> None:
+def test_unfinished_traces_are_counted_also_if_they_are_hidden(
+    annotated: AnnotatedWorkspace,
+) -> None:
     annotated.start("ann", "t3")
     annotated.start("bob", "t2", number=2, kind=PassKind.SECOND_LOOK)
     study = study_from_workspace(annotated.workspace, TAXONOMY)
