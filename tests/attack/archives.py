@@ -122,8 +122,8 @@ def lying_sizes(draw: random.Random) -> tuple[str, bytes, bool]:
     content = trace("x" * draw.randrange(10, 100_000))
     lie = draw.choice((0, 1, 100, 2**31, 2**32 - 1))
     part = (
-        Part("lie.json", content, says_bytes=lie),
-        Part("lie.json", content, says_checksum=lie),
+        Part("lie.json", content, stated_size=lie),
+        Part("lie.json", content, stated_checksum=lie),
         Part("lie.json", content, offset=lie),
     )[draw.randrange(3)]
     return "zip", archive_of(part, Part("good.json", GOOD)), True

@@ -192,7 +192,7 @@ def test_phoenix_accepts_annotations_of_spans_and_traces(
 def test_inspect_ai_gets_an_edit_for_each_sample_and_mode(
     cli: Cli, tmp_path: Path, label: Label, ending: str
 ) -> None:
-    events = inspect_logs.model([inspect_logs.user("Find it.")], inspect_logs.says("Found."))
+    events = inspect_logs.model([inspect_logs.user("Find it.")], inspect_logs.assistant("Found."))
     first = inspect_logs.sample(events, id="task-7", epoch=2, uuid="sample-uuid")
     path = tmp_path / f"log.{ending}"
     if ending == "json":
@@ -224,7 +224,7 @@ def test_inspect_ai_gets_an_edit_for_each_sample_and_mode(
 
 
 def test_a_sample_without_a_uuid_has_its_own_id(cli: Cli, label: Label) -> None:
-    events = inspect_logs.model([inspect_logs.user("Find it.")], inspect_logs.says("Found."))
+    events = inspect_logs.model([inspect_logs.user("Find it.")], inspect_logs.assistant("Found."))
     samples = [inspect_logs.sample(events, id=7)]
     label(write_json("log.json", {**inspect_logs.HEADER, "samples": samples}))
     scores = lines(exported(cli, "inspect-scores")[0])

@@ -36,7 +36,7 @@ def server() -> Iterator[S3Server]:
         with zipfile.ZipFile(packed, "w") as archive:
             archive.writestr("x.json", data)
         server.objects = {"runs/a.json": data, "runs/a.zip": packed.getvalue()}
-        server.secrets = (USER, f"token={TOKEN}")
+        server.credentials = (USER, f"token={TOKEN}")
         yield server
 
 

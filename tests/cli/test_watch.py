@@ -25,10 +25,15 @@ from mast_tui.judges.rules import RULES, RulesJudge
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import samples_folder
 from tests.cli.conftest import Cli
+from tests.traces.nested_runs import (
+    CHILD,
+    MAIN,
+    run_message,
+    run_record,
+    spawn_call,
+    write_rollout,
+)
 from tests.traces.rollouts import Record, call, message, meta, output
-from tests.traces.test_runs import CHILD, MAIN, said, spawned
-from tests.traces.test_runs import record as run_record
-from tests.traces.test_runs import rollout as run_rollout
 from tests.waiting import PATIENCE
 
 MAST: Final = load_mast()
@@ -143,12 +148,12 @@ def test_a_replaced_file_reports_only_new_findings(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("named", [True, False])
 def test_a_new_sub_agent_is_judged_in_its_run(tmp_path: Path, named: bool) -> None:
-    run = run_rollout(
+    run = write_rollout(
         tmp_path / "rollout-a.jsonl",
         MAIN,
         None,
-        said(10, "user", "do it"),
-        *spawned(11, "call_m", CHILD),
+        run_message(10, "user", "do it"),
+        *spawn_call(11, "call_m", CHILD),
     )
     watched = running(run if named else tmp_path)
     assert news_of(watched) == []
@@ -159,7 +164,7 @@ def test_a_new_sub_agent_is_judged_in_its_run(tmp_path: Path, named: bool) -> No
         if isinstance(item, dict)
     ]
     child = tmp_path / "rollout-b.jsonl"
-    run_rollout(child, CHILD, MAIN, said(19, "user", "look"), *twice[:2])
+    write_rollout(child, CHILD, MAIN, run_message(19, "user", "look"), *twice[:2])
     assert news_of(watched) == []
     add(child, *twice[2:])
     (found,) = news_of(watched)

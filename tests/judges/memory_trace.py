@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 from mast_tui.traces.model import PREVIEW_CHARS, Role, Span, SpanKind, SpanStatus, TraceMeta
-from tests.traces.made import MadeTrace
+from tests.traces.synthetic_trace import SyntheticTrace
 
 
-class MemoryTrace(MadeTrace):
+class MemoryTrace(SyntheticTrace):
     """A trace whose spans are added one by one."""
 
     def __init__(self, trace_id: str = "memory", meta: TraceMeta | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Readers of test files, checks of the promises of a trace, and the places of real traces."""
+"""Readers and writers of test files, checks of traces, and the folders of real traces."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def corpus_files(step: int = 1) -> list[Path]:
 
 
 def read_one(reader: Reader, path: Path) -> Trace:
-    """The only trace of a file that the reader must know."""
+    """Return the only trace of a file that the reader recognises."""
     report = read_file(reader, path)
     (trace,) = report.traces
     return trace
 
 
 def read_file(reader: Reader, path: Path) -> FileReport:
-    """The report on a file that the reader must know, with every trace found sound."""
+    """Return the report on a file that the reader recognises; fail unless its traces are sound."""
     source = Source(path)
     assert reader.recognises(source), path
     report = reader.read(source)
@@ -50,52 +50,52 @@ def read_file(reader: Reader, path: Path) -> FileReport:
 
 
 def write_json(path: Path, value: object) -> Path:
-    """Write ``value`` as a JSON document to ``path``, whose folder is made."""
+    """Write ``value`` to ``path`` as a JSON document, make its folder, and return the path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(value), encoding="utf-8")
     return path
 
 
 def write_json_lines(path: Path, *values: object) -> Path:
-    """``values`` as JSONL at ``path``."""
+    """Write ``values`` to ``path`` as JSONL; return the path."""
     path.write_text("".join(json.dumps(value) + "\n" for value in values), encoding="utf-8")
     return path
 
 
 def spans_of(trace: Trace) -> list[Span]:
-    """All spans of a trace that was read."""
+    """Return the spans of a trace that are read."""
     return [trace.span(index) for index in range(len(trace))]
 
 
 def keys_of(trace: Trace) -> list[str]:
-    """The keys of all its spans."""
+    """Return the keys of the spans."""
     return [span.key for span in spans_of(trace)]
 
 
 def texts_of(trace: Trace) -> list[str]:
-    """The texts of all its spans."""
+    """Return the texts of the spans."""
     return [trace.text(index) for index in range(len(trace))]
 
 
 def kinds_and_texts(trace: Trace) -> list[tuple[str, str]]:
-    """The kind and the text of each span."""
-    return [(trace.span(index).kind.value, trace.text(index)) for index in range(len(trace))]
+    """Return the kind and the text of each span."""
+    return [(span.kind.value, trace.text(span.index)) for span in spans_of(trace)]
 
 
 def span_lines(trace: Trace) -> list[str]:
-    """Each span as ``kind agent [name] [status]: text``; an unknown status is left out."""
+    """Return each span as ``kind agent [name] [status]: text``, without an unknown status."""
     lines = []
     for span in spans_of(trace):
         status = "" if span.status is SpanStatus.UNKNOWN else span.status.value
-        words = (span.kind.value, span.agent, span.name or "", status)
+        fields = (span.kind.value, span.agent, span.name or "", status)
         text = " ".join(trace.text(span.index).split())
-        lines.append(f"{' '.join(word for word in words if word)}: {text}")
+        lines.append(f"{' '.join(field for field in fields if field)}: {text}")
     return lines
 
 
 def check_sound(trace: Trace) -> None:
-    """Fail unless ``trace`` keeps the promises of the trace protocol."""
-    spans = [trace.span(index) for index in range(len(trace))]
+    """Fail unless ``trace`` obeys the rules of a trace."""
+    spans = spans_of(trace)
     keys = {span.key: span.index for span in spans}
     assert len(keys) == len(spans), "keys repeat"
     for index, span in enumerate(spans):
@@ -110,11 +110,11 @@ def check_sound(trace: Trace) -> None:
         text.encode("utf-8")
         assert span.place
         assert span.agent
-    for beyond in (-1, len(trace)):
+    for outside in (-1, len(trace)):
         with pytest.raises(IndexError):
-            trace.span(beyond)
+            trace.span(outside)
         with pytest.raises(IndexError):
-            trace.text(beyond)
+            trace.text(outside)
     assert trace.index_of("no such key") is None
     check_columns(trace, spans)
     for problem in trace.problems:
@@ -123,12 +123,12 @@ def check_sound(trace: Trace) -> None:
 
 
 def check_columns(trace: Trace, spans: Sequence[Span], first: int = 0) -> None:
-    """Fail unless the columns from ``first`` on say what ``spans`` do, which are there."""
-    seen = trace.columns(first, first + len(spans))
-    columns = (seen.shapes, seen.statuses, seen.starts, seen.ends)
-    assert (seen.first, *map(len, columns)) == (first, *[len(spans)] * 4)
+    """Fail unless the columns from ``first`` on have the values of ``spans``."""
+    values = trace.columns(first, first + len(spans))
+    columns = (values.shapes, values.statuses, values.starts, values.ends)
+    assert (values.first, *map(len, columns)) == (first, *[len(spans)] * 4)
     for span, shape, status, start, end in zip(spans, *columns, strict=True):
-        assert seen.shape_list[shape] == (span.kind, span.role, span.agent, span.name)
+        assert values.shape_list[shape] == (span.kind, span.role, span.agent, span.name)
         assert STATUSES[status] is span.status
         assert (None if isnan(start) else start) == span.start
         assert (None if isnan(end) else end) == span.end

@@ -60,7 +60,7 @@ def agent(
     return record(uuid, parent, "assistant", **{"message": message, **fields})
 
 
-def answer(
+def result(
     uuid: str, parent: str | None, tool_id: str, content: object = "ok", **fields: object
 ) -> Record:
     """Return a record with the result of a tool call."""
@@ -76,11 +76,6 @@ def text(content: str) -> Record:
 
 def call(tool_id: str, name: str = "Bash", **arguments: object) -> Record:
     return {"type": "tool_use", "id": tool_id, "name": name, "input": arguments}
-
-
-def at(second: float, record_fields: Record) -> Record:
-    """Return a record with this second in its timestamp."""
-    return {**record_fields, "timestamp": f"2026-05-01T10:00:{second:06.3f}Z"}
 
 
 def report_of(tmp_path: Path, *records: object, name: str = f"{SESSION}.jsonl") -> FileReport:

@@ -6,32 +6,32 @@ from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import FileReport, Trace
 
 
-def check_same_report(found: FileReport, known: FileReport) -> None:
-    """Fail unless both tell the same of the file and of every trace in it."""
-    assert found.path == known.path
-    assert found.format == known.format
-    assert found.problems == known.problems
-    assert (found.skipped, found.failed) == (known.skipped, known.failed)
-    assert found.thread == known.thread
-    assert len(found.traces) == len(known.traces)
-    for one, other in zip(found.traces, known.traces, strict=True):
-        check_same_trace(one, other)
+def check_same_report(actual: FileReport, expected: FileReport) -> None:
+    """Fail unless two reports on a file and their traces are equal."""
+    assert actual.path == expected.path
+    assert actual.format == expected.format
+    assert actual.problems == expected.problems
+    assert (actual.skipped, actual.failed) == (expected.skipped, expected.failed)
+    assert actual.thread == expected.thread
+    assert len(actual.traces) == len(expected.traces)
+    for actual_trace, expected_trace in zip(actual.traces, expected.traces, strict=True):
+        check_same_trace(actual_trace, expected_trace)
 
 
-def check_same_trace(found: Trace, known: Trace) -> None:
-    """Fail unless both tell the same of the run and of each of its spans."""
-    read_fully(found)
-    read_fully(known)
-    assert found.identity == known.identity
-    assert found.path == known.path
-    assert found.record == known.record
-    assert found.meta == known.meta
-    assert list(found.problems) == list(known.problems)
-    assert found.loaded == known.loaded
-    assert found.spawned == known.spawned
-    assert len(found) == len(known)
-    for index in range(len(known)):
-        span = known.span(index)
-        assert found.span(index) == span
-        assert found.text(index) == known.text(index)
-        assert found.index_of(span.key) == index
+def check_same_trace(actual: Trace, expected: Trace) -> None:
+    """Fail unless two readings of a trace have the same facts and spans."""
+    read_fully(actual)
+    read_fully(expected)
+    assert actual.identity == expected.identity
+    assert actual.path == expected.path
+    assert actual.record == expected.record
+    assert actual.meta == expected.meta
+    assert list(actual.problems) == list(expected.problems)
+    assert actual.loaded == expected.loaded
+    assert actual.spawned == expected.spawned
+    assert len(actual) == len(expected)
+    for index in range(len(expected)):
+        span = expected.span(index)
+        assert actual.span(index) == span
+        assert actual.text(index) == expected.text(index)
+        assert actual.index_of(span.key) == index

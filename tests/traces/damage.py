@@ -1,6 +1,6 @@
-"""Mutations of trace files, and checks of what is read of them.
+"""Mutations of trace files, and checks of the traces that are read from the damaged files.
 
-Every mutation is drawn from a seed, so that each can be made again. ``scripts/damage.py`` makes
+Every mutation is drawn from a seed, so that each can be repeated. ``scripts/damage.py`` makes
 many of them, the tests a few.
 """
 
@@ -24,10 +24,10 @@ from mast_tui.traces.model import FileReport
 from tests.traces import checks
 
 DEEP: Final = 10_000
-"""How many levels are put into a value."""
+"""The number of levels of a nested value."""
 
 _PLACEHOLDER: Final = "put something hostile here"
-_HOSTILE: Final[tuple[str, ...]] = (
+_HOSTILE_TEXTS: Final[tuple[str, ...]] = (
     "[" * DEEP + "]" * DEEP,
     '{"a":' * DEEP + "1" + "}" * DEEP,
     "1" + "0" * 400,
@@ -38,7 +38,7 @@ _HOSTILE: Final[tuple[str, ...]] = (
     '"\\u0000"',
     '"\\u001b[2J"',
 )
-_OTHER: Final[tuple[object, ...]] = (
+_OTHER_VALUES: Final[tuple[object, ...]] = (
     None,
     True,
     12,
@@ -58,88 +58,91 @@ _LINE: Final = re.compile(r"line (\d+)\b")
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """A damaged content: what was done, and between which bytes of the original, where known."""
+    """Damaged content, its kind, and the damaged bytes of the original where they are known."""
 
     kind: str
     data: bytes
     region: tuple[int, int] | None = None
 
 
-def mutate(data: bytes, draw: random.Random) -> Mutation:
-    """One mutation of a file's content; of an archive also one of a file in it."""
-    if data.startswith(b"PK") and draw.random() < 0.5:
-        member = _mutated_member(data, draw)
+def mutate(data: bytes, rng: random.Random) -> Mutation:
+    """Return a mutation of a file, or of a member of an archive."""
+    if data.startswith(b"PK") and rng.random() < 0.5:
+        member = _mutated_member(data, rng)
         if member is not None:
             return member
-    kind = draw.choice(tuple(_KINDS))
-    return _KINDS[kind](data, draw)
+    kind = rng.choice(tuple(_MUTATIONS))
+    return _MUTATIONS[kind](data, rng)
 
 
-def _flip(data: bytes, draw: random.Random) -> Mutation:
-    place = draw.randrange(len(data))
+def _flip(data: bytes, rng: random.Random) -> Mutation:
+    offset = rng.randrange(len(data))
     changed = bytearray(data)
-    changed[place] ^= 1 << draw.randrange(8)
-    return Mutation("flip", bytes(changed), (place, place + 1))
+    changed[offset] ^= 1 << rng.randrange(8)
+    return Mutation("flip", bytes(changed), (offset, offset + 1))
 
 
-def _flip_many(data: bytes, draw: random.Random) -> Mutation:
+def _flip_many(data: bytes, rng: random.Random) -> Mutation:
     changed = bytearray(data)
-    for _ in range(draw.randrange(2, 40)):
-        changed[draw.randrange(len(data))] ^= 1 << draw.randrange(8)
+    for _ in range(rng.randrange(2, 40)):
+        changed[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
     return Mutation("flip many", bytes(changed))
 
 
-def _cut(data: bytes, draw: random.Random) -> Mutation:
-    begin = draw.randrange(len(data))
-    end = min(len(data), begin + draw.randrange(1, 200))
+def _cut(data: bytes, rng: random.Random) -> Mutation:
+    begin = rng.randrange(len(data))
+    end = min(len(data), begin + rng.randrange(1, 200))
     return Mutation("cut", data[:begin] + data[end:], (begin, end))
 
 
-def _truncate(data: bytes, draw: random.Random) -> Mutation:
-    end = draw.randrange(1, len(data)) if len(data) > 1 else 1
+def _truncate(data: bytes, rng: random.Random) -> Mutation:
+    end = rng.randrange(1, len(data)) if len(data) > 1 else 1
     return Mutation("truncate", data[:end], (end, len(data)))
 
 
-def _insert(data: bytes, draw: random.Random) -> Mutation:
-    place = draw.randrange(len(data))
-    what = draw.choice((b"\0", b"\0" * 64, b"\xff\xfe", b"\xc3\x28", b"\xed\xa0\x80", b'"', b"}"))
-    return Mutation("insert", data[:place] + what + data[place:], (place, place + 1))
+def _insert(data: bytes, rng: random.Random) -> Mutation:
+    offset = rng.randrange(len(data))
+    inserted = rng.choice(
+        (b"\0", b"\0" * 64, b"\xff\xfe", b"\xc3\x28", b"\xed\xa0\x80", b'"', b"}")
+    )
+    return Mutation("insert", data[:offset] + inserted + data[offset:], (offset, offset + 1))
 
 
-def _lines(data: bytes, draw: random.Random) -> Mutation:
+def _lines(data: bytes, rng: random.Random) -> Mutation:
     lines = data.split(b"\n")
-    one, other = draw.randrange(len(lines)), draw.randrange(len(lines))
-    how = draw.choice(("cut out", "swapped", "doubled"))
-    if how == "cut out":
-        del lines[one]
-    elif how == "swapped":
-        lines[one], lines[other] = lines[other], lines[one]
+    index = rng.randrange(len(lines))
+    other_index = rng.randrange(len(lines))
+    change = rng.choice(("cut out", "swapped", "doubled"))
+    if change == "cut out":
+        del lines[index]
+    elif change == "swapped":
+        lines[index], lines[other_index] = lines[other_index], lines[index]
     else:
-        lines.insert(other, lines[one])
-    return Mutation(f"lines {how}", b"\n".join(lines))
+        lines.insert(other_index, lines[index])
+    return Mutation(f"lines {change}", b"\n".join(lines))
 
 
-def _move(data: bytes, draw: random.Random) -> Mutation:
-    begin = draw.randrange(len(data))
-    end = min(len(data), begin + draw.randrange(1, 4000))
-    rest = data[:begin] + data[end:]
-    place = draw.randrange(len(rest) + 1)
-    return Mutation("move", rest[:place] + data[begin:end] + rest[place:])
+def _move(data: bytes, rng: random.Random) -> Mutation:
+    begin = rng.randrange(len(data))
+    end = min(len(data), begin + rng.randrange(1, 4000))
+    remainder = data[:begin] + data[end:]
+    target = rng.randrange(len(remainder) + 1)
+    return Mutation("move", remainder[:target] + data[begin:end] + remainder[target:])
 
 
-def _retype(data: bytes, draw: random.Random) -> Mutation:
-    return _in_json(data, draw, "retype", lambda: json.dumps(draw.choice(_OTHER)))
+def _retype(data: bytes, rng: random.Random) -> Mutation:
+    return _in_json(data, rng, "retype", lambda: json.dumps(rng.choice(_OTHER_VALUES)))
 
 
-def _hostile(data: bytes, draw: random.Random) -> Mutation:
-    return _in_json(data, draw, "hostile", lambda: draw.choice(_HOSTILE))
+def _hostile(data: bytes, rng: random.Random) -> Mutation:
+    return _in_json(data, rng, "hostile", lambda: rng.choice(_HOSTILE_TEXTS))
 
 
-def _drop(data: bytes, draw: random.Random) -> Mutation:
-    return _in_json(data, draw, "drop", None)
+def _drop(data: bytes, rng: random.Random) -> Mutation:
+    return _in_json(data, rng, "drop", None)
 
 
-_KINDS: Final[Mapping[str, Callable[[bytes, random.Random], Mutation]]] = MappingProxyType(
+_MUTATIONS: Final[Mapping[str, Callable[[bytes, random.Random], Mutation]]] = MappingProxyType(
     {
         "flip": _flip,
         "flip many": _flip_many,
@@ -156,38 +159,38 @@ _KINDS: Final[Mapping[str, Callable[[bytes, random.Random], Mutation]]] = Mappin
 
 
 def _in_json(
-    data: bytes, draw: random.Random, kind: str, make: Callable[[], str] | None
+    data: bytes, rng: random.Random, kind: str, make: Callable[[], str] | None
 ) -> Mutation:
-    """Another value, or none, somewhere in the document or on some line of it."""
+    """Replace or drop a value somewhere in a document, or on one line of a file."""
     text = data.decode("utf-8", "replace")
-    before, after = "", ""
+    prefix = suffix = ""
     try:
         value = json.loads(text)
     except ValueError:
         lines = text.split("\n")
-        chosen = draw.randrange(len(lines))
-        before = "\n".join(lines[:chosen]) + ("\n" if chosen else "")
-        after = "\n" + "\n".join(lines[chosen + 1 :]) if chosen + 1 < len(lines) else ""
+        line_index = rng.randrange(len(lines))
+        prefix = "\n".join(lines[:line_index]) + ("\n" if line_index else "")
+        suffix = "\n" + "\n".join(lines[line_index + 1 :]) if line_index + 1 < len(lines) else ""
         try:
-            value = json.loads(lines[chosen])
+            value = json.loads(lines[line_index])
         except ValueError:
-            return _flip(data, draw)
-    changed = json.dumps(_replaced(value, draw, drop=make is None))
+            return _flip(data, rng)
+    changed = json.dumps(_replaced(value, rng, drop=make is None))
     if make is not None:
         changed = changed.replace(json.dumps(_PLACEHOLDER), make())
-    return Mutation(kind, (before + changed + after).encode("utf-8", "replace"))
+    return Mutation(kind, (prefix + changed + suffix).encode("utf-8", "replace"))
 
 
-def _replaced(value: object, draw: random.Random, drop: bool) -> object:
-    """``value`` with one of its parts, chosen by chance, replaced or dropped; changed in place."""
+def _replaced(value: object, rng: random.Random, drop: bool) -> object:
+    """Replace or drop a random part of ``value`` in place; return the value."""
     root: list[object] = [value]
     container: list[object] | dict[str, object] = root
     key: int | str = 0
-    here = value
-    while isinstance(here, list | dict) and here and (container is root or draw.random() < 0.8):
-        container = here
-        key = draw.randrange(len(here)) if isinstance(here, list) else draw.choice(sorted(here))
-        here = here[key] if isinstance(here, dict) else here[int(key)]
+    node = value
+    while isinstance(node, list | dict) and node and (container is root or rng.random() < 0.8):
+        container = node
+        key = rng.randrange(len(node)) if isinstance(node, list) else rng.choice(sorted(node))
+        node = node[key] if isinstance(node, dict) else node[int(key)]
     if isinstance(container, dict):
         container.pop(str(key)) if drop else container.update({str(key): _PLACEHOLDER})
     elif drop and container is not root:
@@ -197,19 +200,20 @@ def _replaced(value: object, draw: random.Random, drop: bool) -> object:
     return root[0]
 
 
-def _mutated_member(data: bytes, draw: random.Random) -> Mutation | None:
+def _mutated_member(data: bytes, rng: random.Random) -> Mutation | None:
     out = io.BytesIO()
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive, zipfile.ZipFile(out, "w") as written:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive, zipfile.ZipFile(out, "w") as damaged:
             names = archive.namelist()
-            chosen = draw.choice(names)
+            chosen = rng.choice(names)
             kind = ""
             for name in names:
                 content = archive.read(name)
                 if name == chosen and content:
-                    mutation = _KINDS[draw.choice(tuple(_KINDS))](content, draw)
-                    kind, content = mutation.kind, mutation.data
-                written.writestr(name, content)
+                    mutation = _MUTATIONS[rng.choice(tuple(_MUTATIONS))](content, rng)
+                    kind = mutation.kind
+                    content = mutation.data
+                damaged.writestr(name, content)
     except (NotImplementedError, zipfile.BadZipFile, IndexError):
         return None
     return Mutation(f"{kind} in the archive", out.getvalue())
@@ -227,7 +231,7 @@ class Intact:
 
 
 def read_intact(path: Path) -> Intact:
-    """The file as it is, read to its end."""
+    """Read an intact file to its end."""
     report = read_file(path, named=True)
     lines: dict[int, set[str]] = {}
     for trace in report.traces:
@@ -236,16 +240,16 @@ def read_intact(path: Path) -> Intact:
             span = trace.span(index)
             if match := _LINE.match(span.place):
                 lines.setdefault(int(match[1]), set()).add(span.key)
-    of_lines = report.format not in (None, "text") and bool(Source(path).json_lines)
-    actual = {line: frozenset(keys) for line, keys in lines.items()} if of_lines else {}
-    return Intact(report, actual)
+    if report.format in (None, "text") or not Source(path).json_lines:
+        return Intact(report, {})
+    return Intact(report, {line: frozenset(keys) for line, keys in lines.items()})
 
 
 def read_damaged(path: Path) -> FileReport:
-    """A damaged file, read to its end; fails unless what comes of it is sound."""
+    """Read a damaged file to its end; fail unless its report and traces are sound."""
     report = read_file(path, named=True)
-    said = [report.format, report.skipped, report.failed]
-    assert said.count(None) == 2, "not exactly one thing is said of the file"
+    results = [report.format, report.skipped, report.failed]
+    assert results.count(None) == 2, "not exactly one result is reported"
     for trace in report.traces:
         read_fully(trace)
         checks.check_sound(trace)
@@ -260,9 +264,9 @@ def missing_keys(
 ) -> tuple[int, set[str]] | None:
     """Return the number of spans on intact lines, and the keys of those that are missing.
 
-    None where that cannot be told: the file has not one record a line, the damage is all over
-    it, or lines have moved to other numbers, by which spans are called that have no id. A span
-    whose key was told from an earlier one by ``~2`` has the plain key once that one is gone.
+    None where they are unknown: the file has not one record a line, the damage is spread over
+    the file, or lines have other numbers, which are the keys of spans without an id. A span
+    whose key ends with ``~2`` gets the plain key when the earlier span of that key is missing.
     """
     if mutation.region is None or not intact.lines:
         return None
@@ -270,19 +274,19 @@ def missing_keys(
     truncated = mutation.kind == "truncate"
     if not truncated and data.count(b"\n") != mutation.data.count(b"\n"):
         return None
-    first = data.count(b"\n", 0, begin) + 1
-    last = data.count(b"\n", 0, end) + 1
-    wanted: set[str] = set()
+    first_line = data.count(b"\n", 0, begin) + 1
+    last_line = data.count(b"\n", 0, end) + 1
+    expected: set[str] = set()
     for line, keys in intact.lines.items():
-        if not first <= line <= last:
-            wanted |= keys
+        if not first_line <= line <= last_line:
+            expected |= keys
     actual = {trace.span(index).key for trace in report.traces for index in range(len(trace))}
-    gone = {key for key in wanted - actual if re.sub(r"~\d+$", "", key) not in actual}
-    return len(wanted), gone
+    missing = {key for key in expected - actual if re.sub(r"~\d+$", "", key) not in actual}
+    return len(expected), missing
 
 
 def is_unsound(error: BaseException) -> bool:
     """Return whether an error comes from the checks, and not from reading."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = {Path(__file__).name, Path(checks.__file__).name}
-    return bool(frames) and Path(frames[-1].filename).name in own
+    checking_files = {Path(__file__).name, Path(checks.__file__).name}
+    return bool(frames) and Path(frames[-1].filename).name in checking_files

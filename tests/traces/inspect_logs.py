@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from mast_tui.traces.model import FileReport, Span, Trace
+from mast_tui.traces.model import FileReport
 from mast_tui.traces.readers.inspect import reader as inspect_reader
 from tests.traces.checks import read_file
 from tests.traces.zips import DEFLATED, Part, archive_of
@@ -28,13 +28,13 @@ HEADER: Json = {
 }
 
 
-def at(seconds: float) -> str:
-    """A time so many seconds after ten o'clock."""
+def timestamp(seconds: float) -> str:
+    """Return the time so many seconds after ten o'clock."""
     return f"2026-03-01T10:{int(seconds // 60):02}:{seconds % 60:09.6f}+00:00"
 
 
 def sample(*events: Json, **fields: object) -> Json:
-    """A finished sample with these events."""
+    """Return a finished sample with these events."""
     return {
         "id": 1,
         "epoch": 1,
@@ -48,42 +48,42 @@ def sample(*events: Json, **fields: object) -> Json:
     }
 
 
-def says(text: object, *calls: Json, **fields: object) -> Json:
-    """A message of the model."""
+def assistant(text: object, *tool_calls: Json, **fields: object) -> Json:
+    """Return a message of the model."""
     message: Json = {"role": "assistant", "source": "generate", "content": text, **fields}
-    return {**message, "tool_calls": list(calls)} if calls else message
+    return {**message, "tool_calls": list(tool_calls)} if tool_calls else message
 
 
 def user(text: object, **fields: object) -> Json:
     return {"role": "user", "content": text, **fields}
 
 
-def calls(call_id: str, function: str = "bash", **arguments: object) -> Json:
-    """A tool call within a message."""
+def tool_call(call_id: str, function: str = "bash", **arguments: object) -> Json:
+    """Return a tool call within a message."""
     return {"id": call_id, "type": "function", "function": function, "arguments": arguments}
 
 
-def model(asked: list[Json], answer: Json | None, when: float = 0, **fields: object) -> Json:
-    """A model call of one second."""
+def model(request: list[Json], answer: Json | None, second: float = 0, **fields: object) -> Json:
+    """Return the event of a model call of one second."""
     choices = [] if answer is None else [{"message": answer, "stop_reason": "stop"}]
     usage = {"input_tokens": 10, "output_tokens": 3, "total_tokens": 13}
     return {
         "event": "model",
-        "timestamp": at(when),
-        "completed": at(when + 1),
+        "timestamp": timestamp(second),
+        "completed": timestamp(second + 1),
         "model": "openai/gpt-5",
-        "input": asked,
+        "input": request,
         "output": {"model": "gpt-5", "choices": choices, "usage": usage},
         **fields,
     }
 
 
-def tool(call_id: str, result: object, when: float = 1, **fields: object) -> Json:
+def tool(call_id: str, result: object, second: float = 1, **fields: object) -> Json:
     """Return the event of a tool that ran for half a second."""
     return {
         "event": "tool",
-        "timestamp": at(when),
-        "completed": at(when + 0.5),
+        "timestamp": timestamp(second),
+        "completed": timestamp(second + 0.5),
         "type": "function",
         "id": call_id,
         "function": "bash",
@@ -94,13 +94,8 @@ def tool(call_id: str, result: object, when: float = 1, **fields: object) -> Jso
     }
 
 
-def step(action: str, kind: str, name: str) -> Json:
-    """The beginning or the end of a stretch, as old logs tell it."""
-    return {"event": "step", "timestamp": at(0), "action": action, "type": kind, "name": name}
-
-
 def members_of(*samples: Json, header: Json = HEADER) -> dict[str, object]:
-    """The members of a finished archive by name."""
+    """Return the members of a finished archive by name."""
     start = {name: header[name] for name in ("version", "eval", "plan") if name in header}
     members: dict[str, object] = {"_journal/start.json": start}
     members |= {
@@ -110,7 +105,7 @@ def members_of(*samples: Json, header: Json = HEADER) -> dict[str, object]:
 
 
 def parts_of(members: dict[str, object], method: int = DEFLATED) -> list[Part]:
-    """The members as an archive holds them."""
+    """Return the members as parts of an archive."""
     return [
         Part(name, value if isinstance(value, bytes) else json.dumps(value).encode(), method)
         for name, value in members.items()
@@ -118,7 +113,7 @@ def parts_of(members: dict[str, object], method: int = DEFLATED) -> list[Part]:
 
 
 def write_eval(path: Path, members: dict[str, object], method: int = DEFLATED) -> Path:
-    """An archive of these members."""
+    """Write an archive of these members; return its path."""
     path.write_bytes(archive_of(*parts_of(members, method)))
     return path
 
@@ -127,7 +122,3 @@ def read_eval(path: Path, *samples: Json, header: Json = HEADER) -> FileReport:
     """Read an archive of these samples."""
     members = members_of(*samples, header=header)
     return read_file(inspect_reader.READER, write_eval(path / "log.eval", members))
-
-
-def spans(trace: Trace) -> list[Span]:
-    return [trace.span(index) for index in range(len(trace))]

@@ -1,4 +1,4 @@
-"""Short builders of rows and messages."""
+"""Builders of the rows and messages of recorded runs."""
 
 from __future__ import annotations
 
@@ -35,29 +35,25 @@ def model(
     request: Sequence[Message] = (),
     answer: Sequence[Message] = (),
     parent: str | None = None,
-    **more: Any,
+    **extra: Any,
 ) -> SpanRow:
     row = SpanRow(row_id, parent, RowKind.MODEL, "chat", f"/{row_id}", start, start + 1)
-    return replace(row, request=tuple(request), answer=tuple(answer), **more)
+    return replace(row, request=tuple(request), answer=tuple(answer), **extra)
 
 
-def tool(row_id: str, start: float, parent: str | None = None, **more: Any) -> SpanRow:
+def tool(row_id: str, start: float, parent: str | None = None, **extra: Any) -> SpanRow:
     row = SpanRow(row_id, parent, RowKind.TOOL, "weather", f"/{row_id}", start, start + 1)
-    fields: dict[str, Any] = {"input": {"city": "Bern"}, "output": "dry", **more}
+    fields: dict[str, Any] = {"input": {"city": "Bern"}, "output": "dry", **extra}
     return replace(row, **fields)
 
 
-def agent(row_id: str, name: str, start: float, parent: str | None = None, **more: Any) -> SpanRow:
-    return replace(SpanRow(row_id, parent, RowKind.AGENT, name, f"/{row_id}", start), **more)
+def agent(row_id: str, name: str, start: float, parent: str | None = None, **extra: Any) -> SpanRow:
+    return replace(SpanRow(row_id, parent, RowKind.AGENT, name, f"/{row_id}", start), **extra)
 
 
-def other(row_id: str, start: float, parent: str | None = None, **more: Any) -> SpanRow:
-    return replace(SpanRow(row_id, parent, RowKind.OTHER, row_id, f"/{row_id}", start), **more)
+def other(row_id: str, start: float, parent: str | None = None, **extra: Any) -> SpanRow:
+    return replace(SpanRow(row_id, parent, RowKind.OTHER, row_id, f"/{row_id}", start), **extra)
 
 
 def steps_of(*rows: SpanRow, service: str | None = None, every_row: bool = False) -> list[Step]:
     return observed_steps(rows, service=service, every_row=every_row).steps
-
-
-def kinds_and_texts(steps: Sequence[Step]) -> list[tuple[str, str]]:
-    return [(step.kind.value, step.text) for step in steps]

@@ -43,12 +43,7 @@ def reasoning(*parts: str, second: float = 0) -> Record:
 
 def call(call_id: str, arguments: object = '{"command": ["ls"]}', second: float = 0) -> Record:
     """Return a call of the shell."""
-    payload = {
-        "type": "function_call",
-        "name": "shell",
-        "arguments": arguments,
-        "call_id": call_id,
-    }
+    payload = {"type": "function_call", "name": "shell", "arguments": arguments, "call_id": call_id}
     return record("response_item", payload, second)
 
 
@@ -63,9 +58,9 @@ def event(kind: str, /, second: float = 0, **fields: object) -> Record:
     return record("event_msg", {"type": kind, **fields}, second)
 
 
-def tokens(taken: int, given: int, total: int, second: float = 0) -> Record:
+def tokens(read: int, written: int, total: int, second: float = 0) -> Record:
     """Return a count of tokens: of the last model call, and of the whole thread."""
-    usage = {"input_tokens": taken, "cached_input_tokens": 1, "output_tokens": given}
+    usage = {"input_tokens": read, "cached_input_tokens": 1, "output_tokens": written}
     info = {"last_token_usage": usage, "total_token_usage": {"total_tokens": total}}
     return event("token_count", second, info=info)
 
@@ -80,10 +75,7 @@ def write(folder: Path, *records: object, name: str = "rollout.jsonl") -> Path:
     """Write the records to a rollout file, one a line; return its path."""
     path = folder / name
     path.write_text(
-        "".join(
-            json.dumps(rollout_record, ensure_ascii=False) + "\n" for rollout_record in records
-        ),
-        encoding="utf-8",
+        "".join(json.dumps(item, ensure_ascii=False) + "\n" for item in records), encoding="utf-8"
     )
     return path
 

@@ -1,4 +1,4 @@
-"""Answer keys: reference, scores and tests that a file holds about its run."""
+"""Answer keys: the reference, scores and tests of a run in its file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mast_tui.traces.readers.run_facts import (
 from tests.traces.checks import CORPUS, needs_corpus, write_json
 
 
-def test_fields_go_to_their_sections_by_name_and_nothing_empty_is_kept() -> None:
+def test_fields_are_sorted_into_sections_by_name_and_empty_ones_are_dropped() -> None:
     record = {
         "reward": 0,
         "success": False,
@@ -48,7 +48,7 @@ def test_ambiguous_names_count_only_where_a_reader_allows_them(name: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("value", "scores", "words"),
+    ("value", "scores", "explanations"),
     [
         (0.5, {"s": "0.5"}, {}),
         ({"db": 1.0, "nl": {"met": 0}}, {"s db": "1.0", "s nl met": "0"}, {}),
@@ -58,18 +58,18 @@ def test_ambiguous_names_count_only_where_a_reader_allows_them(name: str) -> Non
     ],
 )
 def test_scores_are_split_into_numbers_and_explanations(
-    value: object, scores: dict[str, str], words: dict[str, str]
+    value: object, scores: dict[str, str], explanations: dict[str, str]
 ) -> None:
     draft = AnswerKeyDraft()
     draft.add_score("s", value)
-    assert (dict(draft.key().scores), dict(draft.key().explanations)) == (scores, words)
+    assert (dict(draft.key().scores), dict(draft.key().explanations)) == (scores, explanations)
 
 
 def test_merging_adds_the_missing_entries_once() -> None:
-    one = AnswerKey(scores=(("a", "1"),))
-    other = AnswerKey(scores=(("a", "1"), ("b", "2")), tests=(("t", "ok"),))
-    assert one.with_all_of(other) == other
-    assert list(other.sections()) == [("scores", other.scores), ("tests", other.tests)]
+    first = AnswerKey(scores=(("a", "1"),))
+    second = AnswerKey(scores=(("a", "1"), ("b", "2")), tests=(("t", "ok"),))
+    assert first.with_all_of(second) == second
+    assert list(second.sections()) == [("scores", second.scores), ("tests", second.tests)]
 
 
 def test_answer_keys_are_written_and_read_without_loss() -> None:
@@ -102,7 +102,7 @@ def test_answer_keys_are_not_written_for_blind_annotators(tmp_path: Path) -> Non
 
 @needs_corpus
 @pytest.mark.parametrize(
-    ("place", "sections"),
+    ("path", "sections"),
     [
         ("tau-bench/retail.json", {"expected_actions", "scores", "other"}),
         ("who-and-when/hand-crafted/1.json", {"reference", "scores", "failures"}),
@@ -110,6 +110,6 @@ def test_answer_keys_are_not_written_for_blind_annotators(tmp_path: Path) -> Non
         ("inspect/docent_log.eval", {"reference", "scores", "explanations", "other"}),
     ],
 )
-def test_real_files_have_answer_keys(place: str, sections: set[str]) -> None:
-    trace = read_file(CORPUS / place, named=True).traces[0]
-    assert {name for name, _found in trace.meta.answer_key.sections()} == sections
+def test_real_files_have_answer_keys(path: str, sections: set[str]) -> None:
+    trace = read_file(CORPUS / path, named=True).traces[0]
+    assert {name for name, _entries in trace.meta.answer_key.sections()} == sections

@@ -21,25 +21,25 @@ METHODS = (STORED, DEFLATED, ZSTANDARD)
 TEXT = b'{"text": "' + b"What a person says. " * 400 + b'"}'
 
 
-def opened(data: bytes) -> Archive:
+def open_archive(data: bytes) -> Archive:
     return Archive(io.BytesIO(data))
 
 
-def why_unreadable(data: bytes, name: str = "a.json") -> str:
-    with pytest.raises(UnreadableMember) as caught:
-        opened(data).read(name)
-    return str(caught.value)
+def read_error(data: bytes, name: str = "a.json") -> str:
+    with pytest.raises(UnreadableMember) as error:
+        open_archive(data).read(name)
+    return str(error.value)
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("sizes_follow", [False, True])
-def test_members_are_read_as_they_were_written(method: int, sizes_follow: bool) -> None:
+@pytest.mark.parametrize("data_descriptors", [False, True])
+def test_members_are_read_as_they_were_written(method: int, data_descriptors: bool) -> None:
     data = archive_of(
         Part("a.json", TEXT, method),
         Part("samples/größe.json", b"", method),
-        sizes_follow=sizes_follow,
+        data_descriptors=data_descriptors,
     )
-    actual = opened(data)
+    actual = open_archive(data)
     assert is_archive(data)
     assert actual.names == ["a.json", "samples/größe.json"]
     assert actual.read("a.json") == TEXT
@@ -47,31 +47,33 @@ def test_members_are_read_as_they_were_written(method: int, sizes_follow: bool) 
     assert not actual.problems
 
 
-def test_what_the_standard_library_writes_is_read(tmp_path: Path) -> None:
+def test_archives_of_the_standard_library_are_read(tmp_path: Path) -> None:
     path = tmp_path / "a.zip"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as written:
-        written.comment = b"a comment that holds PK\x05\x06"
-        with written.open("wide.json", "w", force_zip64=True) as member:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as zip_file:
+        zip_file.comment = b"a comment that holds PK\x05\x06"
+        with zip_file.open("wide.json", "w", force_zip64=True) as member:
             member.write(TEXT)
-        written.writestr("b.json", TEXT[::-1])
+        zip_file.writestr("b.json", TEXT[::-1])
     with path.open("rb") as file:
         actual = Archive(file)
         assert [actual.read(name) for name in actual.names] == [TEXT, TEXT[::-1]]
 
 
 def test_the_last_version_of_a_member_is_read() -> None:
-    actual = opened(archive_of(Part("a.json", b"old"), Part("b", b""), Part("a.json", b"new")))
+    actual = open_archive(
+        archive_of(Part("a.json", b"old"), Part("b", b""), Part("a.json", b"new"))
+    )
     assert actual.names == ["a.json", "b"]
     assert actual.read("a.json") == b"new"
 
 
 @pytest.mark.parametrize(
-    ("method", "sizes_follow"),
+    ("method", "data_descriptors"),
     [(STORED, False), (DEFLATED, False), (ZSTANDARD, False), (DEFLATED, True), (ZSTANDARD, True)],
 )
-def test_members_are_found_without_the_directory(method: int, sizes_follow: bool) -> None:
+def test_members_are_found_without_the_directory(method: int, data_descriptors: bool) -> None:
     parts = [Part(f"{number}.json", TEXT + str(number).encode(), method) for number in range(3)]
-    actual = opened(archive_of(*parts, directory=False, sizes_follow=sizes_follow))
+    actual = open_archive(archive_of(*parts, directory=False, data_descriptors=data_descriptors))
     assert "no directory" in actual.problems[0].message
     assert len(actual.problems) == 1
     assert [actual.read(name) for name in actual.names] == [part.content for part in parts]
@@ -81,7 +83,7 @@ def test_members_are_found_without_the_directory(method: int, sizes_follow: bool
 def test_an_archive_that_is_cut_off_keeps_its_intact_members(eighth: int) -> None:
     parts = [Part(f"{number}.json", bytes(range(256)) * 8, STORED) for number in range(8)]
     data = archive_of(*parts)
-    actual = opened(data[: len(data) * eighth // 8])
+    actual = open_archive(data[: len(data) * eighth // 8])
     assert len(actual.names) in (eighth - 1, eighth)
     assert all(actual.read(name) == parts[0].content for name in actual.names)
     assert actual.problems
@@ -91,7 +93,7 @@ def test_a_damaged_directory_is_not_needed() -> None:
     data = bytearray(archive_of(Part("a.json", TEXT), Part("b.json", TEXT)))
     second = data.rindex(b"PK\x01\x02")
     data[second : second + 4] = b"????"
-    actual = opened(bytes(data))
+    actual = open_archive(bytes(data))
     assert "no directory" in actual.problems[0].message
     assert actual.names == ["a.json", "b.json"]
 
@@ -100,8 +102,8 @@ def test_a_directory_beyond_the_file_is_not_needed() -> None:
     data = archive_of(Part("a.json", TEXT))
     end = data.rindex(b"PK\x05\x06")
     locator = struct.pack("<4sIQI", b"PK\x06\x07", 0, 1 << 63, 1)
-    lying = data[:end] + locator + data[end : end + 16] + b"\xff" * 4 + data[end + 20 :]
-    actual = opened(lying)
+    damaged = data[:end] + locator + data[end : end + 16] + b"\xff" * 4 + data[end + 20 :]
+    actual = open_archive(damaged)
     assert "no directory" in actual.problems[0].message
     assert actual.read("a.json") == TEXT
 
@@ -110,7 +112,7 @@ def test_a_directory_beyond_the_file_is_not_needed() -> None:
     "name", ["../a.json", "samples/../../a.json", "/etc/a.json", "C:\\a.json", "..\\a.json", "\\a"]
 )
 def test_members_with_paths_that_leave_the_archive_are_left_out(name: str) -> None:
-    actual = opened(archive_of(Part("a.json", b"1"), Part(name, b"2"), Part("b..json", b"3")))
+    actual = open_archive(archive_of(Part("a.json", b"1"), Part(name, b"2"), Part("b..json", b"3")))
     assert actual.names == ["a.json", "b..json"]
     (problem,) = actual.problems
     assert repr(name) in problem.message
@@ -118,23 +120,23 @@ def test_members_with_paths_that_leave_the_archive_are_left_out(name: str) -> No
 
 
 def test_a_member_with_a_false_header_is_refused() -> None:
-    assert "bigger than the archive says" in why_unreadable(
-        archive_of(Part("a.json", TEXT, says_bytes=10))
+    assert "bigger than the archive says" in read_error(
+        archive_of(Part("a.json", TEXT, stated_size=10))
     )
-    assert "cut off" in why_unreadable(archive_of(Part("a.json", TEXT, says_bytes=len(TEXT) + 1)))
-    assert "checksum" in why_unreadable(archive_of(Part("a.json", TEXT, says_checksum=7)))
-    assert "header" in why_unreadable(archive_of(Part("a.json", TEXT, offset=3)))
+    assert "cut off" in read_error(archive_of(Part("a.json", TEXT, stated_size=len(TEXT) + 1)))
+    assert "checksum" in read_error(archive_of(Part("a.json", TEXT, stated_checksum=7)))
+    assert "header" in read_error(archive_of(Part("a.json", TEXT, offset=3)))
 
 
 @pytest.mark.parametrize("flag", [0x1, 0x40])
 def test_encrypted_members_are_refused(flag: int) -> None:
     data = archive_of(Part("a.json", TEXT, flags=flag), Part("b.json", TEXT))
-    assert why_unreadable(data) == "it is encrypted"
-    assert opened(data).read("b.json") == TEXT
+    assert read_error(data) == "it is encrypted"
+    assert open_archive(data).read("b.json") == TEXT
 
 
 def test_an_unknown_compression_is_refused() -> None:
-    assert "unknown compression method (12)" in why_unreadable(
+    assert "unknown compression method (12)" in read_error(
         archive_of(Part("a.json", TEXT, method=12))
     )
 
@@ -144,15 +146,15 @@ def test_damaged_data_is_a_problem(method: int) -> None:
     data = bytearray(archive_of(Part("a.json", TEXT, method)))
     begin = data.index(b"a.json") + len("a.json")
     data[begin : begin + 12] = b"\xff" * 12
-    assert "damaged" in why_unreadable(bytes(data))
+    assert "damaged" in read_error(bytes(data))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", [DEFLATED, ZSTANDARD])
 @pytest.mark.parametrize("directory", [True, False])
 def test_a_zip_bomb_is_stopped(method: int, directory: bool) -> None:
-    bomb = Part("a.json", bytes(40 << 20), method, says_bytes=100 if directory else None)
-    data = archive_of(bomb, directory=directory, sizes_follow=not directory)
+    bomb = Part("a.json", bytes(40 << 20), method, stated_size=100 if directory else None)
+    data = archive_of(bomb, directory=directory, data_descriptors=not directory)
     tracemalloc.start()
     try:
         actual = Archive(io.BytesIO(data), most_member_bytes=2 << 20, most_bytes=64 << 20)
@@ -164,8 +166,8 @@ def test_a_zip_bomb_is_stopped(method: int, directory: bool) -> None:
 
 
 def test_a_zip_bomb_with_its_size_in_the_header_is_not_opened() -> None:
-    data = archive_of(Part("a.json", b"", says_bytes=(256 << 20) + 1))
-    assert why_unreadable(data) == "it is bigger than 256 MB"
+    data = archive_of(Part("a.json", b"", stated_size=(256 << 20) + 1))
+    assert read_error(data) == "it is bigger than 256 MB"
 
 
 def test_the_limit_holds_for_all_members_together() -> None:
@@ -179,7 +181,7 @@ def test_the_limit_holds_for_all_members_together() -> None:
 
 def test_searching_the_end_of_a_zip_bomb_is_bounded() -> None:
     parts = [Part(f"{number}", bytes(1 << 20)) for number in range(4)]
-    data = archive_of(*parts, directory=False, sizes_follow=True)
+    data = archive_of(*parts, directory=False, data_descriptors=True)
     actual = Archive(io.BytesIO(data), most_bytes=2 << 20)
     assert actual.names == ["0", "1"]
     assert actual.problems[-1].place == "2"
@@ -187,7 +189,7 @@ def test_searching_the_end_of_a_zip_bomb_is_bounded() -> None:
 
 def test_members_beyond_the_limit_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archive, "MOST_MEMBERS", 3)
-    actual = opened(archive_of(*(Part(f"{number}", b"x") for number in range(5))))
+    actual = open_archive(archive_of(*(Part(f"{number}", b"x") for number in range(5))))
     assert actual.names == ["0", "1", "2"]
     assert "more than 3 members" in actual.problems[0].message
 
@@ -197,11 +199,11 @@ def test_only_documented_errors_are_raised(data: st.DataObject) -> None:
     parts = [
         Part(f"s/{number}.json", TEXT[: 40 * number], METHODS[number % 3]) for number in range(4)
     ]
-    raw = bytearray(archive_of(*parts, sizes_follow=data.draw(st.booleans())))
-    for _change in range(data.draw(st.integers(0, 6))):
-        raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
-    cut = data.draw(st.integers(0, len(raw)))
-    actual = opened(bytes(raw[:cut]))
+    damaged = bytearray(archive_of(*parts, data_descriptors=data.draw(st.booleans())))
+    for _ in range(data.draw(st.integers(0, 6))):
+        damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
+    cut = data.draw(st.integers(0, len(damaged)))
+    actual = open_archive(bytes(damaged[:cut]))
     for name in actual.names:
         with contextlib.suppress(UnreadableMember):
             assert isinstance(actual.read(name), bytes)

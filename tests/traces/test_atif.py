@@ -1,4 +1,4 @@
-"""ATIF trajectories of the standard."""
+"""ATIF trajectories in the layout of the standard."""
 
 from __future__ import annotations
 
@@ -10,38 +10,38 @@ from tests.traces.checks import read_file, spans_of, write_json
 Json = dict[str, object]
 
 
-def published_trajectory(*steps: Json, **more: object) -> Json:
-    """A trajectory in the layout of version 1.8, its steps numbered."""
+def published_trajectory(*steps: Json, **fields: object) -> Json:
+    """Return a trajectory in the layout of version 1.8 with numbered steps."""
     return {
         "schema_version": "ATIF-v1.8",
         "session_id": "session-1",
         "agent": {"name": "terminus", "version": "2", "model_name": "gpt-x"},
         "steps": [{"step_id": number, **step} for number, step in enumerate(steps, 1)],
         "final_metrics": {"total_prompt_tokens": 10},
-        **more,
+        **fields,
     }
 
 
-def user(text: str, **more: object) -> Json:
-    return {"source": "user", "message": text, **more}
+def user(text: str, **fields: object) -> Json:
+    return {"source": "user", "message": text, **fields}
 
 
-def agent(text: str, *calls: str, **more: object) -> Json:
-    """An agent's step with a call of ``bash`` for each id."""
-    made = [
+def agent(text: str, *calls: str, **fields: object) -> Json:
+    """Return a step of an agent with a call of ``bash`` for each id."""
+    tool_calls = [
         {"tool_call_id": call, "function_name": "bash", "arguments": {"command": f"run {call}"}}
         for call in calls
     ]
-    return {"source": "agent", "message": text, "tool_calls": made, **more}
+    return {"source": "agent", "message": text, "tool_calls": tool_calls, **fields}
 
 
 def observation_of(*results: Json) -> Json:
     return {"results": list(results)}
 
 
-def sub_agent(name: str, *steps: Json, **more: object) -> Json:
+def sub_agent(name: str, *steps: Json, **fields: object) -> Json:
     return published_trajectory(
-        *steps, trajectory_id=name, **{"agent": {"name": f"a-{name}"}, **more}
+        *steps, trajectory_id=name, **{"agent": {"name": f"a-{name}"}, **fields}
     )
 
 

@@ -31,7 +31,7 @@ from tests.traces.checks import SAMPLES, check_sound, corpus_files
 names = st.text("abc XYZ_-é", min_size=1, max_size=8).filter(
     lambda name: name == " ".join(name.split())
 )
-said = st.text(st.characters(codec="utf-8"), min_size=1).filter(str.strip)
+message_texts = st.text(st.characters(codec="utf-8"), min_size=1).filter(str.strip)
 objects = st.dictionaries(st.text(max_size=4), st.integers(-9, 9) | st.text(max_size=6), max_size=3)
 
 
@@ -40,22 +40,23 @@ def trace_of(steps: StepList, **meta: Any) -> Trace:
     return Trace(identity, Path("x.json"), StepSpans(steps.steps), meta=TraceMeta(**meta))
 
 
-def written(folder: Path, trace: Trace) -> tuple[dict[str, Any], Trace]:
-    """The trajectory that a trace is written as, and what the reader makes of it."""
-    file = folder / "out.json"
-    file.write_bytes(atif_line(trace))
-    report = read_file(file, named=False)
+def write_and_read(folder: Path, trace: Trace) -> tuple[dict[str, Any], Trace]:
+    """Write a trace; return the trajectory and the trace that is read from it."""
+    path = folder / "out.json"
+    path.write_bytes(atif_line(trace))
+    report = read_file(path, named=False)
     assert report.format == "atif"
     [actual] = report.traces
     check_sound(actual)
-    return json.loads(file.read_bytes()), actual
+    return json.loads(path.read_bytes()), actual
 
 
-def described(trace: Trace) -> list[tuple[object, ...]]:
-    """Return the fields of each span that ATIF keeps; arguments of calls as JSON."""
+def span_rows(trace: Trace) -> list[tuple[object, ...]]:
+    """Return the fields of each span that ATIF stores, with arguments of calls as JSON."""
     rows: list[tuple[object, ...]] = []
     for index in range(len(trace)):
-        span, text = trace.span(index), trace.text(index)
+        span = trace.span(index)
+        text = trace.text(index)
         if span.kind is SpanKind.TOOL_CALL:
             try:
                 value = load_json(text) if text.strip() else {}
@@ -66,23 +67,23 @@ def described(trace: Trace) -> list[tuple[object, ...]]:
     return rows
 
 
-def links(trace: Trace) -> Counter[tuple[str, str | None]]:
-    """By the text of each result that of its call."""
+def calls_by_result(trace: Trace) -> Counter[tuple[str, str | None]]:
+    """Count the pairs of the text of a result and the arguments of its call."""
     spans = [trace.span(index) for index in range(len(trace))]
-    actual = ((span, trace.index_of(span.parent or "")) for span in spans)
+    spans_with_call = ((span, trace.index_of(span.parent or "")) for span in spans)
     return Counter(
         (trace.text(span.index), None if call is None else json.dumps(load_json(trace.text(call))))
-        for span, call in actual
+        for span, call in spans_with_call
         if span.kind is SpanKind.TOOL_RESULT
     )
 
 
-def check_follows_the_standard(record: dict[str, Any]) -> None:
-    """Hold a trajectory against what the standard says of steps, calls and results."""
+def check_standard(record: dict[str, Any]) -> None:
+    """Fail unless the steps, calls and results of a trajectory obey the standard."""
     assert [step["step_id"] for step in record["steps"]] == list(range(1, len(record["steps"]) + 1))
     assert record["agent"]["name"]
     assert record["agent"]["version"]
-    seen: set[str] = set()
+    earlier_ids: set[str] = set()
     for step in record["steps"]:
         assert step["source"] in ("system", "user", "agent")
         assert isinstance(step["message"], str)
@@ -91,8 +92,8 @@ def check_follows_the_standard(record: dict[str, Any]) -> None:
             assert not {"reasoning_content", "tool_calls", "metrics"} & step.keys()
         ids = {call["tool_call_id"] for call in calls}
         assert len(ids) == len(calls)
-        assert not ids & seen
-        seen |= ids
+        assert not ids & earlier_ids
+        earlier_ids |= ids
         assert all(isinstance(call["arguments"], dict) for call in calls)
         for result in step.get("observation", {"results": []})["results"]:
             assert result.get("source_call_id", next(iter(ids), None)) in ids | {None}
@@ -100,59 +101,60 @@ def check_follows_the_standard(record: dict[str, Any]) -> None:
 
 @st.composite
 def runs(draw: st.DrawFn, *, in_order: bool) -> StepList:
-    """Turns of agents and words of others; results behind their calls, or anywhere after."""
+    """Draw turns of agents and messages of others; results follow their calls at once or later."""
     steps = StepList()
-    waiting: list[tuple[str, str, str]] = []
+    pending: list[tuple[str, str, str]] = []
 
-    def answer(call: tuple[str, str, str]) -> None:
+    def add_result(call: tuple[str, str, str]) -> None:
         key, agent, tool = call
         status = draw(st.sampled_from((SpanStatus.OK, SpanStatus.ERROR)))
         steps.add(
-            f"{key}:result", SpanKind.TOOL_RESULT, Role.TOOL, agent, draw(said),
+            f"{key}:result", SpanKind.TOOL_RESULT, Role.TOOL, agent, draw(message_texts),
             place="p", name=tool, parent=key, status=status,
         )  # fmt: skip
 
     for turn in range(draw(st.integers(1, 6))):
         kind = draw(st.sampled_from(("user", "system", "agent", "agent", "log")))
         if kind == "log":
-            steps.add(f"{turn}", SpanKind.LOG, Role.LOG, "log", draw(said), place="p")
+            steps.add(f"{turn}", SpanKind.LOG, Role.LOG, "log", draw(message_texts), place="p")
         elif kind != "agent":
-            steps.add(f"{turn}", SpanKind.MESSAGE, Role(kind), kind, draw(said), place="p")
+            steps.add(f"{turn}", SpanKind.MESSAGE, Role(kind), kind, draw(message_texts), place="p")
         else:
             agent = draw(names)
             start = draw(st.none() | st.integers(1, 2_000_000_000))
             if draw(st.booleans()):
                 steps.add(
-                    f"{turn}t", SpanKind.REASONING, Role.AGENT, agent, draw(said),
+                    f"{turn}t", SpanKind.REASONING, Role.AGENT, agent, draw(message_texts),
                     place="p", start=start,
                 )  # fmt: skip
             if draw(st.booleans()):
                 steps.add(
-                    f"{turn}m", SpanKind.MESSAGE, Role.AGENT, agent, draw(said),
+                    f"{turn}m", SpanKind.MESSAGE, Role.AGENT, agent, draw(message_texts),
                     place="p", start=start,
                 )  # fmt: skip
             calls = []
             for number in range(draw(st.integers(0, 3))):
-                tool, text = draw(names), json.dumps(draw(objects))
+                tool = draw(names)
+                text = json.dumps(draw(objects))
                 key = steps.add(
                     f"{turn}c{number}", SpanKind.TOOL_CALL, Role.AGENT, agent, text,
                     place="p", name=tool, start=start,
                 )  # fmt: skip
                 calls.append((key, agent, tool))
-            waiting += draw(st.permutations(calls))
-        while waiting and (in_order or draw(st.booleans())):
-            answer(waiting.pop(0))
+            pending += draw(st.permutations(calls))
+        while pending and (in_order or draw(st.booleans())):
+            add_result(pending.pop(0))
     return steps
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(runs(in_order=True), st.none() | names)
-def test_a_run_comes_back_span_by_span(tmp_path: Path, steps: StepList, system: str | None) -> None:
+def test_written_spans_are_read_again(tmp_path: Path, steps: StepList, system: str | None) -> None:
     trace = trace_of(steps, system=system)
-    record, actual = written(tmp_path, trace)
-    check_follows_the_standard(record)
-    assert described(actual) == described(trace)
-    assert links(actual) == links(trace)
+    record, actual = write_and_read(tmp_path, trace)
+    check_standard(record)
+    assert span_rows(actual) == span_rows(trace)
+    assert calls_by_result(actual) == calls_by_result(trace)
     for index in range(len(trace)):
         if trace.span(index).kind is SpanKind.TOOL_RESULT:
             assert actual.span(index).status is trace.span(index).status
@@ -162,12 +164,12 @@ def test_a_run_comes_back_span_by_span(tmp_path: Path, steps: StepList, system: 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(runs(in_order=False))
-def test_late_results_come_back_at_their_calls(tmp_path: Path, steps: StepList) -> None:
+def test_late_results_are_read_at_their_calls(tmp_path: Path, steps: StepList) -> None:
     trace = trace_of(steps)
-    record, actual = written(tmp_path, trace)
-    check_follows_the_standard(record)
-    assert Counter(described(actual)) == Counter(described(trace))
-    assert links(actual) == links(trace)
+    record, actual = write_and_read(tmp_path, trace)
+    check_standard(record)
+    assert Counter(span_rows(actual)) == Counter(span_rows(trace))
+    assert calls_by_result(actual) == calls_by_result(trace)
 
 
 @st.composite
@@ -193,14 +195,15 @@ def spans_of_any_kind(draw: st.DrawFn) -> StepList:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(spans_of_any_kind())
 def test_no_text_of_any_span_is_lost(tmp_path: Path, steps: StepList) -> None:
-    record, actual = written(tmp_path, trace_of(steps))
-    check_follows_the_standard(record)
+    record, actual = write_and_read(tmp_path, trace_of(steps))
+    check_standard(record)
     texts = Counter(actual.text(index) for index in range(len(actual)))
-    kept = [s.text for s in steps.steps if s.kind is not SpanKind.TOOL_CALL and s.text.strip()]
-    plain = Counter(
-        text.encode("utf-8", "surrogatepass").decode("utf-8", "replace") for text in kept
+    expected = Counter(
+        step.text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+        for step in steps.steps
+        if step.kind is not SpanKind.TOOL_CALL and step.text.strip()
     )
-    assert not Counter({t: n for t, n in plain.items() if "\ufffd" not in t}) - texts
+    assert not Counter({t: n for t, n in expected.items() if "\ufffd" not in t}) - texts
     keys = [key for step in record["steps"] for key in step["extra"]["spans"]]
     keys += [
         result["extra"]["span"]
@@ -223,7 +226,7 @@ def test_the_outcome_of_a_run_is_left_out(tmp_path: Path) -> None:
         score=0.25,
         answer_key=AnswerKey(reference=(("answer", "on the shelf"),)),
     )
-    record, actual = written(tmp_path, trace)
+    record, actual = write_and_read(tmp_path, trace)
     assert "shelf" not in json.dumps(record)
     assert (actual.meta.outcome, actual.meta.score, actual.meta.hidden) == (
         Outcome.UNKNOWN,
@@ -238,12 +241,12 @@ def test_the_outcome_of_a_run_is_left_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_real_traces_come_back(tmp_path: Path) -> None:
+def test_written_real_traces_are_read_without_loss(tmp_path: Path) -> None:
     for report in scan([SAMPLES, *corpus_files(4)]):
         for trace in report.traces:
             read_fully(trace)
             if len(trace):
-                record, actual = written(tmp_path, trace)
-                check_follows_the_standard(record)
-                known = [(row[0], *row[2:]) for row in described(trace)]
-                assert Counter((row[0], *row[2:]) for row in described(actual)) == Counter(known)
+                record, actual = write_and_read(tmp_path, trace)
+                check_standard(record)
+                expected = [(row[0], *row[2:]) for row in span_rows(trace)]
+                assert Counter((row[0], *row[2:]) for row in span_rows(actual)) == Counter(expected)

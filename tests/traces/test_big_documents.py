@@ -1,4 +1,4 @@
-"""Big documents, which another process reads into a cache."""
+"""Big documents, which another process reads and caches."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ from tests.traces.test_cached_documents import chat
 
 pytestmark = pytest.mark.slow
 
-_WAIT: int = 60
-"""Seconds after which a process that should have ended is taken to go on for ever."""
+_MAX_SECONDS: int = 60
+"""Seconds after which a process counts as endless."""
 
 
 @pytest.fixture
 def big(tmp_path: Path) -> BigDocuments:
-    """Every document counts as big."""
+    """Let another process read every document."""
     return BigDocuments(0, tmp_path / "kept")
 
 
 def has_ended(pid: int) -> bool:
-    """Return whether a process ends, which may be no child of this one."""
+    """Wait until a process ends, which need not be a child of this one; return whether it ended."""
     try:
-        file = os.pidfd_open(pid)
+        pidfd = os.pidfd_open(pid)
     except ProcessLookupError:
         return True
     try:
-        return bool(select.select([file], [], [], _WAIT)[0])
+        return bool(select.select([pidfd], [], [], _MAX_SECONDS)[0])
     finally:
-        os.close(file)
+        os.close(pidfd)
 
 
-def never(*_: object) -> DocumentProcess:
+def fail_if_called(*_: object) -> DocumentProcess:
     raise AssertionError("a process was begun")
 
 
@@ -60,11 +60,11 @@ def test_a_document_is_read_the_same_in_a_process_of_its_own(
 ) -> None:
     path = tmp_path / "run.json"
     write_document(path, 300_000, layout, seed=3)
-    known = read_one(path, named=True)
-    assert len(known.traces[0]) >= 400
-    check_same_report(read_one(path, named=True, big=big), known)
-    monkeypatch.setattr(document_process, "DocumentProcess", never)
-    check_same_report(read_one(path, named=False, big=big), known)
+    expected = read_one(path, named=True)
+    assert len(expected.traces[0]) >= 400
+    check_same_report(read_one(path, named=True, big=big), expected)
+    monkeypatch.setattr(document_process, "DocumentProcess", fail_if_called)
+    check_same_report(read_one(path, named=False, big=big), expected)
     assert big.begin(path) is None
 
 
@@ -114,13 +114,13 @@ def test_a_compressed_document_counts_with_its_unpacked_size(tmp_path: Path) -> 
 def test_files_of_lines_are_read_in_this_process(
     tmp_path: Path, big: BigDocuments, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(document_process, "DocumentProcess", never)
+    monkeypatch.setattr(document_process, "DocumentProcess", fail_if_called)
     rollout = rollouts.write(tmp_path, rollouts.meta())
     log = tmp_path / "server.log"
     log.write_text("[2026-01-02 10:00:00,123 INFO] begun\n[INFO] {\n" * 3)
-    words = tmp_path / "words.txt"
-    words.write_text("one\n\ntwo\n")
-    for path in (rollout, log, words):
+    text_file = tmp_path / "words.txt"
+    text_file.write_text("one\n\ntwo\n")
+    for path in (rollout, log, text_file):
         (trace,) = read_one(path, True, big).traces
         assert trace.loaded.complete
         assert big.begin(path) is None
@@ -131,7 +131,7 @@ def test_only_the_head_of_a_log_in_brackets_is_examined(
 ) -> None:
     log = tmp_path / "server.log"
     log.write_text("[2026-01-02 10:00:00,123 INFO] begun\n" * 3)
-    monkeypatch.setattr(Path, "read_bytes", never)
+    monkeypatch.setattr(Path, "read_bytes", fail_if_called)
     assert Source(log).json is None
 
 
@@ -152,21 +152,21 @@ def test_a_killed_process_is_a_problem_and_caches_nothing(
     assert list(documents.folder.iterdir()) == []
 
 
-def process_that(does: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> DocumentProcess:
-    """A process that does something else than it should."""
-    monkeypatch.setattr(parallel, "_WORKER_CODE", does)
+def start_process(code: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> DocumentProcess:
+    """Start a reading process that runs other code."""
+    monkeypatch.setattr(parallel, "_WORKER_CODE", code)
     return DocumentProcess(chat(folder, ["one"]), DocumentCache(folder / "kept"))
 
 
-NEVER_ENDS = "import time\ntime.sleep(3600)"
-SEND_ERROR = """import sys
+ENDLESS_CODE = "import time\ntime.sleep(3600)"
+ERROR_CODE = """import sys
 from multiprocessing.connection import Connection
 Connection(int(sys.argv[3])).send((None, ValueError("it is too much")))
 """
 
 
 def test_stopping_ends_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    process = process_that(NEVER_ENDS, tmp_path, monkeypatch)
+    process = start_process(ENDLESS_CODE, tmp_path, monkeypatch)
     assert not process.wait(0)
     process.stop()
     assert process.wait()
@@ -175,14 +175,14 @@ def test_stopping_ends_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize(
-    ("does", "reason"),
-    [("raise SystemExit(3)", "exit code 3"), (SEND_ERROR, "ValueError: it is too much")],
+    ("code", "reason"),
+    [("raise SystemExit(3)", "exit code 3"), (ERROR_CODE, "ValueError: it is too much")],
 )
-def test_the_reason_of_a_failed_process_is_told(
-    does: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_reason_of_a_failed_process_is_reported(
+    code: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    process = process_that(does, tmp_path, monkeypatch)
-    assert process.wait(_WAIT)
+    process = start_process(code, tmp_path, monkeypatch)
+    assert process.wait(_MAX_SECONDS)
     assert process.failed == f"the process that read it failed: {reason}"
     assert has_ended(process.pid)
 
@@ -191,9 +191,9 @@ def test_a_process_that_does_not_end_is_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(document_process, "_ENDING_SECONDS", 0.1)
-    does = f"import os, sys\nos.close(int(sys.argv[3]))\n{NEVER_ENDS}"
-    process = process_that(does, tmp_path, monkeypatch)
-    assert process.wait(_WAIT)
+    code = f"import os, sys\nos.close(int(sys.argv[3]))\n{ENDLESS_CODE}"
+    process = start_process(code, tmp_path, monkeypatch)
+    assert process.wait(_MAX_SECONDS)
     assert has_ended(process.pid)
     assert process.failed is not None
 
@@ -201,20 +201,20 @@ def test_a_process_that_does_not_end_is_stopped(
 def test_a_pipe_in_place_of_a_document_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.json")
     process = DocumentProcess(tmp_path / "pipe.json", DocumentCache(tmp_path / "kept"))
-    assert process.wait(_WAIT)
+    assert process.wait(_MAX_SECONDS)
     assert process.failed == "not a regular file"
 
 
 def test_a_process_without_a_reference_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    process = process_that(NEVER_ENDS, tmp_path, monkeypatch)
+    process = start_process(ENDLESS_CODE, tmp_path, monkeypatch)
     pid = process.pid
     del process
     assert has_ended(pid)
 
 
-_PARENT = """import os, signal, sys
+_PARENT_CODE = """import os, signal, sys
 from pathlib import Path
 from mast_tui.traces.scan.document_process import DocumentProcess
 from mast_tui.traces.scan.document_cache import DocumentCache
@@ -226,19 +226,19 @@ os.kill(os.getpid(), int(sys.argv[3]))
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_process_ends_with_its_parent(tmp_path: Path, number: int) -> None:
+@pytest.mark.parametrize("signal_number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_process_ends_with_its_parent(tmp_path: Path, signal_number: int) -> None:
     path = tmp_path / "run.json"
     write_document(path, 4 << 20, "atif", seed=1)
     (tmp_path / "kept").mkdir()
-    begun = subprocess.run(
-        [sys.executable, "-c", _PARENT, path, tmp_path / "kept", str(int(number))],
+    parent = subprocess.run(
+        [sys.executable, "-c", _PARENT_CODE, path, tmp_path / "kept", str(int(signal_number))],
         stdout=subprocess.PIPE,
         check=False,
         timeout=waiting.PATIENCE,
     )
-    assert begun.returncode == -number
-    assert has_ended(int(begun.stdout))
+    assert parent.returncode == -signal_number
+    assert has_ended(int(parent.stdout))
     assert not list((tmp_path / "kept").glob("*.spans"))
 
 
@@ -248,12 +248,12 @@ def test_a_document_that_cannot_be_cached_is_a_problem(
     path = chat(tmp_path, ["one", "two"])
     folder = tmp_path / "kept"
     folder.mkdir()
-    place = DocumentCache(folder).path_of(path)
-    place.mkdir()  # stands in the way of the file
+    cache_file = DocumentCache(folder).path_of(path)
+    cache_file.mkdir()  # a folder in place of the cache file
     actual = read_one(path, True, BigDocuments(0, folder))
     assert actual.failed is not None
     assert "cannot be stored" in actual.failed
-    assert [entry.name for entry in folder.iterdir()] == [place.name]
+    assert [entry.name for entry in folder.iterdir()] == [cache_file.name]
 
 
 def test_a_document_is_read_in_this_process_without_a_cache(
@@ -279,13 +279,13 @@ def test_a_changed_document_is_read_anew(tmp_path: Path, big: BigDocuments) -> N
 def test_the_least_recently_used_document_is_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for used, name in enumerate(("first", "second", "third")):
-        place = tmp_path / f"{name}.spans"
-        place.write_bytes(bytes(100))
-        os.utime(place, ns=(used, used))
+    for use_time, name in enumerate(("first", "second", "third")):
+        cache_file = tmp_path / f"{name}.spans"
+        cache_file.write_bytes(bytes(100))
+        os.utime(cache_file, ns=(use_time, use_time))
     monkeypatch.setattr("mast_tui.traces.scan.document_cache.MOST_BYTES", 250)
     DocumentCache(tmp_path).make_room()
-    assert {place.stem for place in tmp_path.iterdir()} == {"second", "third"}
+    assert {cache_file.stem for cache_file in tmp_path.iterdir()} == {"second", "third"}
 
 
 def test_opening_counts_as_use_and_partial_files_are_removed(
@@ -294,11 +294,12 @@ def test_opening_counts_as_use_and_partial_files_are_removed(
     path = chat(tmp_path, ["one"])
     read_one(path, True, big)
     documents = DocumentCache(tmp_path / "kept")
-    place = documents.path_of(path)
-    os.utime(place, ns=(1, 1))
+    cache_file = documents.path_of(path)
+    os.utime(cache_file, ns=(1, 1))
     documents.open(path)
-    assert place.stat().st_mtime_ns > 1
-    old, new = documents.folder / "a.spans.1.part", documents.folder / "b.spans.2.part"
+    assert cache_file.stat().st_mtime_ns > 1
+    old = documents.folder / "a.spans.1.part"
+    new = documents.folder / "b.spans.2.part"
     old.write_bytes(b"")
     new.write_bytes(b"")
     os.utime(old, ns=(1, 1))

@@ -31,14 +31,14 @@ CHAT = {"messages": [{"role": "user", "content": "go"}, {"role": "assistant", "c
 
 @pytest.fixture(params=[0o000, 0o022, 0o077], ids=oct)
 def any_umask(request: pytest.FixtureRequest) -> Iterator[None]:
-    before = os.umask(request.param)
+    previous = os.umask(request.param)
     yield
-    os.umask(before)
+    os.umask(previous)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with a rollout and a chat."""
+    """Write a folder with a rollout and a chat."""
     folder = tmp_path / "traces"
     folder.mkdir()
     write(folder, meta("s1"), message("user", "one"), message("assistant", "two"), name="a.jsonl")
@@ -50,23 +50,23 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def walk(folder: Path, library: LibraryCache) -> list[FileReport]:
-    """Read the cached traces of a folder and then all its files, as the app does."""
+def read_folder(folder: Path, library: LibraryCache) -> list[FileReport]:
+    """Read the cached traces of a folder and then all its files, like the app."""
     for traces in library.cached_traces([folder]):
         for trace in traces:
-            used(trace)
+            use_trace(trace)
     reports = list(Scan([folder], library=library, keep_spans=False))
     for report in reports:
         for trace in report.traces:
-            used(trace)
+            use_trace(trace)
     library.keep_traces([folder], [(trace, ()) for report in reports for trace in report.traces])
     return reports
 
 
-def used(trace: Trace) -> None:
-    """Ask a trace for all that the screens show of it."""
-    expected = trace.summary
-    texts = (expected.task, expected.system, expected.model, expected.benchmark, str(trace.path))
+def use_trace(trace: Trace) -> None:
+    """Read all parts of a trace that the screens show."""
+    summary = trace.summary
+    texts = (summary.task, summary.system, summary.model, summary.benchmark, str(trace.path))
     assert "".join(text or "" for text in texts).isprintable()
     assert 0 <= trace.loaded.done <= trace.loaded.total + 1
     assert trace.identity.trace_id + trace.identity.reader
@@ -79,21 +79,21 @@ def used(trace: Trace) -> None:
         assert trace.text(index) is not None
 
 
-def facts(reports: list[FileReport]) -> list[object]:
+def report_facts(reports: list[FileReport]) -> list[object]:
     return [
         (report.path, report.format, report.skipped, *(trace.summary for trace in report.traces))
         for report in reports
     ]
 
 
-# Who may read them
+# Permissions
 
 
 @pytest.mark.usefixtures("any_umask")
 def test_the_library_cache_is_private(folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "cache" / "mast-tui" / "library.db"
     with LibraryCache(path) as library:
-        walk(folder, library)
+        read_folder(folder, library)
         database = library._database
         assert database is not None
         database.execute("BEGIN IMMEDIATE")
@@ -108,20 +108,20 @@ def test_the_library_cache_is_private(folder: Path, tmp_path: Path) -> None:
 def test_permissions_of_an_older_version_are_corrected(folder: Path, tmp_path: Path) -> None:
     cache = tmp_path / "mast-tui"
     with LibraryCache(cache / "library.db") as library:
-        walk(folder, library)
+        read_folder(folder, library)
     (cache / "documents").mkdir()
     (cache / "documents" / "a.spans").write_text("text")
     (cache / "outside").symlink_to(folder)
-    for path, loose in ((cache, 0o755), (cache / "documents", 0o755)):
-        path.chmod(loose)
+    for path, old_mode in ((cache, 0o755), (cache / "documents", 0o755)):
+        path.chmod(old_mode)
     for path in (cache / "library.db", cache / "documents" / "a.spans"):
         path.chmod(0o644)
-    before = mode(folder)
+    folder_mode = mode(folder)
     with LibraryCache(cache / "library.db") as library:
         assert [len(traces) for traces in library.cached_traces([folder])] == [2]
     assert (mode(cache), mode(cache / "documents")) == (0o700, 0o700)
     assert (mode(cache / "library.db"), mode(cache / "documents" / "a.spans")) == (0o600, 0o600)
-    assert mode(folder) == before
+    assert mode(folder) == folder_mode
 
 
 @pytest.mark.usefixtures("any_umask")
@@ -136,36 +136,38 @@ def test_a_cached_document_is_private(folder: Path, tmp_path: Path) -> None:
 def test_a_library_cache_that_is_no_file_is_not_used(folder: Path, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "library.db")
     with LibraryCache(tmp_path / "library.db") as library:
-        assert len(walk(folder, library)) == 2
+        assert len(read_folder(folder, library)) == 2
 
 
-# What is damaged in them
+# Damage
 
 Damage = Callable[[sqlite3.Connection], object]
-VALUES = {"files": ("value", "path"), "looks": ("traces", "part")}
-"""Where facts stand, and by what their rows are known."""
+VALUE_COLUMNS = {"files": ("value", "path"), "looks": ("traces", "part")}
+"""The column of cached values and the key column of each table."""
 
 
 def statement(sql: str, *values: object) -> Damage:
-    return lambda raw: raw.execute(sql, values)
+    return lambda connection: connection.execute(sql, values)
 
 
-def flipped(table: str, database: int) -> Damage:
-    """One bit of every fact of a table is another."""
-    column, key = VALUES[table]
+def flip_in_table(table: str, position: int) -> Damage:
+    """Return a function that flips a bit of every value in a table."""
+    column, key = VALUE_COLUMNS[table]
 
-    def damage(raw: sqlite3.Connection) -> None:
-        for row, value in raw.execute(f"SELECT {key}, {column} FROM {table}").fetchall():
+    def damage(connection: sqlite3.Connection) -> None:
+        for row, value in connection.execute(f"SELECT {key}, {column} FROM {table}").fetchall():
             changed = bytearray(value)
-            changed[database % len(changed)] ^= 0x10
-            raw.execute(f"UPDATE {table} SET {column} = ? WHERE {key} = ?", (bytes(changed), row))
+            changed[position % len(changed)] ^= 0x10
+            connection.execute(
+                f"UPDATE {table} SET {column} = ? WHERE {key} = ?", (bytes(changed), row)
+            )
 
     return damage
 
 
-def damages() -> Iterator[Damage]:
-    for table, (column, key) in VALUES.items():
-        yield from (flipped(table, database) for database in (0, 3, 4, 20, -2))
+def library_damages() -> Iterator[Damage]:
+    for table, (column, key) in VALUE_COLUMNS.items():
+        yield from (flip_in_table(table, position) for position in (0, 3, 4, 20, -2))
         for value in (b"", b"null", b"\0\0\0\0", b"[" * 100, 7, "text"):
             yield statement(f"UPDATE {table} SET {column} = ?", value)
         yield statement(f"DROP TABLE {table}")
@@ -177,19 +179,19 @@ def damages() -> Iterator[Damage]:
     yield statement("UPDATE files SET fact = CAST(x'ff' AS TEXT) WHERE fact = 'report'")
 
 
-@pytest.mark.parametrize("damage", damages())
+@pytest.mark.parametrize("damage", library_damages())
 def test_a_damaged_library_cache_is_read_without_loss(
     damage: Damage, folder: Path, tmp_path: Path
 ) -> None:
-    expected = facts(list(scan([folder])))
+    expected = report_facts(list(scan([folder])))
     database = tmp_path / "library.db"
     with LibraryCache(database) as library:
-        walk(folder, library)
-    with closing(sqlite3.connect(database)) as raw, raw:
-        damage(raw)
-    for _ in range(2):  # what was damaged is whole again
+        read_folder(folder, library)
+    with closing(sqlite3.connect(database)) as connection, connection:
+        damage(connection)
+    for _ in range(2):  # the first scan repairs the cache
         with LibraryCache(database) as library:
-            assert facts(walk(folder, library)) == expected
+            assert report_facts(read_folder(folder, library)) == expected
 
 
 @pytest.mark.parametrize(
@@ -202,17 +204,17 @@ def test_a_library_cache_that_is_no_database_is_replaced(
 ) -> None:
     (tmp_path / "library.db").write_bytes(content)
     with LibraryCache(tmp_path / "library.db") as library:
-        assert len(walk(folder, library)) == 2
+        assert len(read_folder(folder, library)) == 2
 
 
-def flip(database: int) -> Callable[[bytes], bytes]:
-    """A change of one byte of what stands behind the texts; negative places count from its end."""
+def flip_in_document(position: int) -> Callable[[bytes], bytes]:
+    """Return a function that changes a byte after the texts, at a position that may be negative."""
 
     def damage(data: bytes) -> bytes:
-        facts = json.loads(data[int(data[-END_BYTES:][:20]) : -END_BYTES])
-        first = facts["traces"][0]["columns"][0]
+        metadata = json.loads(data[int(data[-END_BYTES:][:20]) : -END_BYTES])
+        first = metadata["traces"][0]["columns"][0]
         changed = bytearray(data)
-        changed[first + database % (len(data) - first)] ^= 0x55
+        changed[first + position % (len(data) - first)] ^= 0x55
         return bytes(changed)
 
     return damage
@@ -226,45 +228,38 @@ def flip(database: int) -> Callable[[bytes], bytes]:
         lambda data: data[:-END_BYTES] + b"0" * 20 + data[-END_BYTES + 20 :],
         lambda data: b"x" * len(data),
         lambda data: data[: len(data) // 2] + data[len(data) // 2 + 1 :],
-        *map(flip, (0, 1, 4, 12, 16, 20, 60, 300, -400, -60, -30, -20, -1)),
+        *map(flip_in_document, (0, 1, 4, 12, 16, 20, 60, 300, -400, -60, -30, -20, -1)),
     ],
 )
-def test_a_damaged_document_is_read_anew(
+def test_a_damaged_document_is_read_again(
     damage: Callable[[bytes], bytes], folder: Path, tmp_path: Path
 ) -> None:
     path = folder / "chat.json"
     big = BigDocuments(0, tmp_path / "kept")
     expected = read_one(path, named=True)
     check_same_report(read_one(path, True, big), expected)
-    database = DocumentCache(tmp_path / "kept").path_of(path)
-    database.write_bytes(damage(database.read_bytes()))
+    cache_file = DocumentCache(tmp_path / "kept").path_of(path)
+    cache_file.write_bytes(damage(cache_file.read_bytes()))
     reopened = DocumentCache(tmp_path / "kept").open(path)
-    if reopened is not None and reopened.report is not None:  # found out only where it is looked at
+    if reopened is not None and reopened.report is not None:  # found when spans are read
         trace = reopened.report.traces[0]
         read_fully(trace)
         assert trace.problems
-        used(trace)
-        assert not database.exists()
+        use_trace(trace)
+        assert not cache_file.exists()
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        b"x",
-        b'{"preview":"go","whole":true,"text":5}',
-        b"[" * 40,
-    ],
-)
+@pytest.mark.parametrize("line", [b"x", b'{"preview":"go","whole":true,"text":5}', b"[" * 40])
 def test_a_damaged_text_of_a_cached_document_is_an_error(
     line: bytes, folder: Path, tmp_path: Path
 ) -> None:
     path = folder / "chat.json"
     read_one(path, True, BigDocuments(0, tmp_path / "kept"))
     documents = DocumentCache(tmp_path / "kept")
-    database = documents.path_of(path)
-    data = database.read_bytes()
+    cache_file = documents.path_of(path)
+    data = cache_file.read_bytes()
     length = data.index(b"\n")
-    database.write_bytes(line.ljust(length)[:length] + data[length:])
+    cache_file.write_bytes(line.ljust(length)[:length] + data[length:])
     reopened = documents.open(path)
     assert reopened is not None
     assert reopened.report is not None
@@ -274,5 +269,5 @@ def test_a_damaged_text_of_a_cached_document_is_an_error(
     else:
         with pytest.raises(OSError, match="damaged"):
             trace.text(0)
-        assert not database.exists()
+        assert not cache_file.exists()
     assert trace.text(1) == "ok"

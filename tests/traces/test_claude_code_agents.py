@@ -15,18 +15,16 @@ from tests.traces.claude_sessions import (
     SESSION,
     Record,
     agent,
-    answer,
     call,
     report_of,
+    result,
     trace_of,
     user,
 )
 
-SIDE = {"isSidechain": True}
 
-
-def side(name: str, *records: Record, **fields: object) -> list[Record]:
-    """Return the records as a side chain, each after the one before; uuids begin with ``name``."""
+def side_chain(name: str, *records: Record, **fields: object) -> list[Record]:
+    """Return the records as a side chain, linked in order, with uuids that begin with ``name``."""
     linked_records = []
     parent: str | None = None
     for number, chain_record in enumerate(records):
@@ -41,24 +39,27 @@ def side(name: str, *records: Record, **fields: object) -> list[Record]:
 GO = user("u1", None, "go")
 TWO_CALLS = agent("a1", "u1", call("t1", "Task", prompt="same"), call("t2", "Task", prompt="same"))
 TWO_CALLS_BEGUN = [GO, TWO_CALLS]
-ONE = side("w", user("", None, "same"), agent("", None, "w says"))
-TWO = side("x", user("", None, "same"), agent("", None, "x says"))
-NAMED_ONE = [{**one, "agentId": "one"} for one in ONE]
-NAMED_TWO = [{**one, "agentId": "two"} for one in TWO]
-OUTER = (
+FIRST_CHAIN = side_chain("w", user("", None, "same"), agent("", None, "w says"))
+SECOND_CHAIN = side_chain("x", user("", None, "same"), agent("", None, "x says"))
+FIRST_CHAIN_WITH_ID = [{**record, "agentId": "one"} for record in FIRST_CHAIN]
+SECOND_CHAIN_WITH_ID = [{**record, "agentId": "two"} for record in SECOND_CHAIN]
+OUTER_CHAIN = (
     user("", None, "outer"),
     agent("", None, call("t2", "Agent", prompt="inner", subagent_type="Plan")),
-    answer("", None, "t2", "agentId: in"),
+    result("", None, "t2", "agentId: in"),
 )
-AGAIN = (
+SELF_CALLING_CHAIN = (
     user("", None, "again"),
     agent("", None, call("t1", "Agent", prompt="again")),
-    answer("", None, "t1", "agentId: odd"),
+    result("", None, "t1", "agentId: odd"),
 )
 
 SESSIONS: dict[str, tuple[list[Record], dict[str, str | None], dict[str, str]]] = {
-    "at work at once": (
-        [GO, TWO_CALLS, ONE[0], *TWO, ONE[1], answer("r2", "a1", "t2"), answer("r1", "a1", "t1")],
+    "concurrent": (
+        [
+            *(GO, TWO_CALLS, FIRST_CHAIN[0], *SECOND_CHAIN, FIRST_CHAIN[1]),
+            *(result("r2", "a1", "t2"), result("r1", "a1", "t1")),
+        ],
         {
             "u1": None,
             "t1:call": None,
@@ -72,11 +73,11 @@ SESSIONS: dict[str, tuple[list[Record], dict[str, str | None], dict[str, str]]] 
         },
         {},
     ),
-    "a result names its sub-agent, whatever the prompts": (
+    "named by results despite equal prompts": (
         [
-            *(GO, TWO_CALLS, *NAMED_ONE, *NAMED_TWO),
-            answer("r1", "a1", "t1", toolUseResult={"agentId": "two"}),
-            answer("r2", "a1", "t2", "fine\nagentId: one (for resuming)"),
+            *(GO, TWO_CALLS, *FIRST_CHAIN_WITH_ID, *SECOND_CHAIN_WITH_ID),
+            result("r1", "a1", "t1", toolUseResult={"agentId": "two"}),
+            result("r2", "a1", "t2", "fine\nagentId: one (for resuming)"),
         ],
         {
             "u1": None,
@@ -91,11 +92,11 @@ SESSIONS: dict[str, tuple[list[Record], dict[str, str | None], dict[str, str]]] 
         },
         {"two": "t1:result", "one": "t2:result"},
     ),
-    "a call whose result names another is not taken for a prompt's": (
+    "a prompt matches no call whose result names another": (
         [
-            *(GO, TWO_CALLS, *NAMED_ONE, *NAMED_TWO),
-            answer("r1", "a1", "t1", toolUseResult={"agentId": "two"}),
-            answer("r2", "a1", "t2"),
+            *(GO, TWO_CALLS, *FIRST_CHAIN_WITH_ID, *SECOND_CHAIN_WITH_ID),
+            result("r1", "a1", "t1", toolUseResult={"agentId": "two"}),
+            result("r2", "a1", "t2"),
         ],
         {
             "u1": None,
@@ -112,8 +113,8 @@ SESSIONS: dict[str, tuple[list[Record], dict[str, str | None], dict[str, str]]] 
     ),
     "without a call, and without a result": (
         [
-            *side("v", user("", None, "Warmup"), agent("", None, "ready"), agentId="a1b2"),
-            *(GO, agent("a1", "u1", call("t1", "Task", prompt="same")), *ONE),
+            *side_chain("v", user("", None, "Warmup"), agent("", None, "ready"), agentId="a1b2"),
+            *(GO, agent("a1", "u1", call("t1", "Task", prompt="same")), *FIRST_CHAIN),
         ],
         {
             "a1b2/v0": None,
@@ -125,12 +126,12 @@ SESSIONS: dict[str, tuple[list[Record], dict[str, str | None], dict[str, str]]] 
         },
         {},
     ),
-    "within a sub-agent": (
+    "nested": (
         [
             *(GO, agent("a1", "u1", call("t1", "Agent", prompt="outer"))),
-            *side("x", user("", None, "inner"), agent("", None, "deep"), agentId="in"),
-            *side("w", *OUTER, agentId="out"),
-            answer("r1", "a1", "t1", "agentId: out"),
+            *side_chain("x", user("", None, "inner"), agent("", None, "deep"), agentId="in"),
+            *side_chain("w", *OUTER_CHAIN, agentId="out"),
+            result("r1", "a1", "t1", "agentId: out"),
         ],
         {
             "u1": None,
@@ -144,20 +145,15 @@ SESSIONS: dict[str, tuple[list[Record], dict[str, str | None], dict[str, str]]] 
         },
         {"in": "out/t2:result", "out": "t1:result"},
     ),
-    "seems to call itself": (
-        [GO, *side("w", *AGAIN, agentId="odd")],
-        {
-            "u1": None,
-            "odd/w0": None,
-            "odd/t1:call": None,
-            "odd/t1:result": "odd/t1:call",
-        },
+    "calls itself": (
+        [GO, *side_chain("w", *SELF_CALLING_CHAIN, agentId="odd")],
+        {"u1": None, "odd/w0": None, "odd/t1:call": None, "odd/t1:result": "odd/t1:call"},
         {"odd": "odd/t1:result"},
     ),
     "on an abandoned branch": (
         [
             *(GO, user("u2", "u1", "first"), agent("a2", "u2", call("t1", "Task", prompt="same"))),
-            *(*ONE, answer("r1", "a2", "t1"), user("u3", "u1", "second")),
+            *(*FIRST_CHAIN, result("r1", "a2", "t1"), user("u3", "u1", "second")),
         ],
         {"u1": None, "u3": None},
         {},
@@ -166,8 +162,8 @@ SESSIONS: dict[str, tuple[list[Record], dict[str, str | None], dict[str, str]]] 
         [
             GO,
             agent("a1", "u1", call("t1", "Agent", prompt="x"), call("t2", "Read")),
-            answer("r1", "a1", "t1", [{"type": "text", "text": "done\nagentId: a5f3b2c"}]),
-            answer("r2", "a1", "t2", "says agentId: other", toolUseResult={"agentId": "no"}),
+            result("r1", "a1", "t1", [{"type": "text", "text": "done\nagentId: a5f3b2c"}]),
+            result("r2", "a1", "t2", "says agentId: other", toolUseResult={"agentId": "no"}),
         ],
         {
             "u1": None,
@@ -195,23 +191,23 @@ def test_deeply_nested_sub_agents_are_read(tmp_path: Path) -> None:
     depth = 1100
     records = [user("u1", None, "go"), agent("a1", "u1", call("t0", "Agent", prompt="p0"))]
     for level in range(depth):
-        records += side(
+        records += side_chain(
             f"w{level}-",
             user("", None, f"p{level}"),
             agent("", None, call(f"t{level + 1}", "Agent", prompt=f"p{level + 1}")),
-            answer("", None, f"t{level + 1}"),
+            result("", None, f"t{level + 1}"),
         )
-    trace = trace_of(tmp_path, *records, answer("r1", "a1", "t0"))
+    trace = trace_of(tmp_path, *records, result("r1", "a1", "t0"))
     assert len(trace) == 3 + 3 * depth
     assert keys_of(trace)[-1] == "t0:result"
     assert keys_of(trace)[depth * 2 + 1].startswith(f"w{depth - 1}-0/")
 
 
-def write_agent_file(path: Path, *records_after: Record) -> Path:
+def write_agent_file(path: Path, *more_records: Record) -> Path:
     """Write the file of a sub-agent with a prompt, an answer and more records; return its path."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    records = side("w", user("", None, "look"), agent("", None, "found"), agentId="a5f3b2c9d")
-    return write_json_lines(path, *records, *records_after)
+    records = side_chain("w", user("", None, "look"), agent("", None, "found"), agentId="a5f3b2c9d")
+    return write_json_lines(path, *records, *more_records)
 
 
 def test_a_file_of_a_sub_agent_in_each_layout(tmp_path: Path) -> None:
@@ -227,7 +223,7 @@ def test_a_file_of_a_sub_agent_in_each_layout(tmp_path: Path) -> None:
 
 
 def progress(agent_id: str) -> list[Record]:
-    """Return the records of a sub-agent as the progress records of its session repeat them."""
+    """Return the records of a sub-agent in the progress records of its session."""
     return [
         {
             **user(f"p{number}", "a1", ""),
@@ -235,7 +231,7 @@ def progress(agent_id: str) -> list[Record]:
             "data": {"type": "agent_progress", "agentId": agent_id, "message": message},
         }
         for number, message in enumerate(
-            side("w", user("", None, "look"), agent("", None, "found"))
+            side_chain("w", user("", None, "look"), agent("", None, "found"))
         )
     ]
 
@@ -249,7 +245,7 @@ def test_progress_records_are_read_if_the_sub_agent_has_no_file(
 
 
 @pytest.mark.parametrize("folder", ["", f"{SESSION}/subagents", f"{SESSION}/subagents/workflows/w"])
-def test_progress_records_of_a_sub_agent_with_a_file_are_left_to_it(
+def test_progress_records_of_a_sub_agent_with_a_file_are_ignored(
     tmp_path: Path, folder: str
 ) -> None:
     write_agent_file(tmp_path / folder / "agent-a5f3b2c9d.jsonl")
@@ -258,15 +254,15 @@ def test_progress_records_of_a_sub_agent_with_a_file_are_left_to_it(
     assert "found" not in [span.preview for span in spans_of(trace)]
 
 
-def test_the_file_beside_it_tells_the_type_of_a_sub_agent(tmp_path: Path) -> None:
+def test_the_type_of_a_sub_agent_is_in_its_meta_file(tmp_path: Path) -> None:
     path = write_agent_file(tmp_path / "agent-a5f3b2c9d.jsonl")
-    beside = tmp_path / "agent-a5f3b2c9d.meta.json"
+    meta_file = tmp_path / "agent-a5f3b2c9d.meta.json"
     for content, expected in (
         (json.dumps({"agentType": "Explore", "description": "x"}), "Explore"),
         (json.dumps({"agentType": 7}), "sub-agent a5f3b2c9"),
         ("[broken", "sub-agent a5f3b2c9"),
     ):
-        beside.write_text(content, encoding="utf-8")
+        meta_file.write_text(content, encoding="utf-8")
         (trace,) = READER.read(Source(path)).traces
         assert trace.span(1).agent == expected
 
@@ -274,16 +270,16 @@ def test_the_file_beside_it_tells_the_type_of_a_sub_agent(tmp_path: Path) -> Non
 def test_a_sub_agent_in_a_file_of_its_own_may_be_rewound_and_have_sub_agents(
     tmp_path: Path,
 ) -> None:
-    mark = {**SIDE, "agentId": "a5f3b2c9d"}
+    side_chain_fields = {"isSidechain": True, "agentId": "a5f3b2c9d"}
     path = write_agent_file(
         tmp_path / "agent-a5f3b2c9d.jsonl",
-        {**user("w2", "w1", "no"), **mark},
-        {**user("w3", "w1", "yes"), **mark},
-        {**agent("w4", "w3", call("t1", "Agent", prompt="p")), **mark},
-        {**answer("w5", "w4", "t1", toolUseResult={"agentId": "deep"}), **mark},
+        {**user("w2", "w1", "no"), **side_chain_fields},
+        {**user("w3", "w1", "yes"), **side_chain_fields},
+        {**agent("w4", "w3", call("t1", "Agent", prompt="p")), **side_chain_fields},
+        {**result("w5", "w4", "t1", toolUseResult={"agentId": "deep"}), **side_chain_fields},
     )
     (trace,) = read_file(READER, path).traces
-    own = ("w0", "w1", "w3", "t1:call", "t1:result")
-    assert keys_of(trace) == [f"a5f3b2c9d/{key}" for key in own]
+    suffixes = ("w0", "w1", "w3", "t1:call", "t1:result")
+    assert keys_of(trace) == [f"a5f3b2c9d/{key}" for key in suffixes]
     assert trace.spawned == {"deep": "a5f3b2c9d/t1:result"}
     assert [problem.place for problem in trace.problems] == ["line 3"]

@@ -18,9 +18,9 @@ from tests.traces.claude_sessions import (
     SESSION,
     Record,
     agent,
-    answer,
     call,
     record,
+    result,
     trace_of,
     user,
 )
@@ -29,7 +29,7 @@ COMMAND = "<command-message>review</command-message><command-name>/review</comma
 
 
 def session(outline: str) -> list[Record]:
-    """Return the records of a session from an outline; each follows the one before it.
+    """Return the records of a session from an outline; each follows the previous one.
 
     In the outline, ``u3<a1`` follows ``a1``, ``u3<`` follows nothing, and ``s1<=a1`` is a
     compaction that continues ``a1``. The first letter is the kind of the record:
@@ -62,7 +62,7 @@ def record_of_kind(uuid: str, parent: str | None) -> Record:
         "a": lambda: agent(uuid, parent, f"say {uuid}"),
         "e": lambda: agent(uuid, parent, "API Error: 529", isApiErrorMessage=True),
         "c": lambda: agent(uuid, parent, call(tool_id), response="m"),
-        "r": lambda: answer(uuid, parent, tool_id),
+        "r": lambda: result(uuid, parent, tool_id),
         "s": lambda: record(uuid, parent, "system", subtype="note", content="x"),
         "h": lambda: record(uuid, parent, "attachment", attachment={"type": "hook"}),
         "p": lambda: record(uuid, parent, "progress"),
@@ -91,28 +91,24 @@ REWINDS = {
     "a result of a call that is shown": ("u1 c1 u2 r1 u3<c1 a3", "u2", {3: 1}),
     "a missing parent": ("u1 a1 u2<zz a2 u3<zz a3 u4 a4 u5<a3 a5", "u4 a4", {7: 2}),
     "a compaction on another branch": ("u1 a1 u2 a2 s1<=a1 u3 a3", "u2 a2", {3: 2}),
-    "a compaction taken back": (
-        "u1 a1 u2 a2 s1<=a2 u3 a3 u9<a1 a9",
-        "u2 a2 s1 u3 a3",
-        {3: 5},
-    ),
+    "a compaction taken back": ("u1 a1 u2 a2 s1<=a2 u3 a3 u9<a1 a9", "u2 a2 s1 u3 a3", {3: 5}),
     "a new beginning": ("u1 a1 u2< a2 u3< a3 =a3", "u1 a1 u2 a2", {1: 2, 3: 2}),
 }
 NO_REWINDS = {
     "turns after a command": "k1 m1 a1 u2 a2 u3 a3",
     "parallel calls": "u1 c1 c2 c3 r1<c1 r3<c3 r2<c2 a4<r3 u2 a5",
     "a skill beside a call": "u1 c1 c2 r1<c1 m1 r2<c2 a3",
-    "a prompt on progress long past": "u1 c1 p1 p2 r1<c1 a2 u2 a3 u3<p2 a4",
+    "a prompt after earlier progress": "u1 c1 p1 p2 r1<c1 a2 u2 a3 u3<p2 a4",
     "a hook beside the answer": "u1 a1 s1<u1 u2 a2",
     "a request repeated": "u1 e1 a2<u1",
-    "a prompt beside which the agent goes on": "u1 c1 u2 r1<c1 a2",
-    "a branch in which the agent goes on": "u1 a1 s1 a2 u2<s1 a3 u3<a1 a4",
+    "a prompt while the agent continues": "u1 c1 u2 r1<c1 a2",
+    "a branch in which the agent continues": "u1 a1 s1 a2 u2<s1 a3 u3<a1 a4",
     "compactions": "u1 a1 u2 a2 s1<=a2 m2 a3 u3 a4 s3< u4 a5",
     "prompts that follow nothing": "u1 a1 u2< a2",
     "an end within the first tree": "u1 a1 u2 a2 u3< a3 =a2",
     "a parent that comes later": "u1 h1<a1 a1<u1 u2 a2",
     "a circle": "u1<a2 a1 u2 a2 u3<u3",
-    "a circle beside the rest": "u1 a1 u8<a9 a9 u2<a1 a2",
+    "a circle beside the conversation": "u1 a1 u8<a9 a9 u2<a1 a2",
 }
 
 
@@ -121,15 +117,16 @@ def test_records_of_abandoned_branches_are_left_out_and_counted(name: str, tmp_p
     outline, left_out, counts = REWINDS.get(name) or (NO_REWINDS[name], "", {})
     trace = trace_of(tmp_path, *session(outline))
     uuids = (word.partition("<")[0] for word in outline.split())
-    shown = [uuid for uuid in uuids if uuid[0] not in "p=" and uuid not in left_out.split()]
-    assert keys_of(trace) == [key_of(uuid) for uuid in shown]
-    one, several = "record of an abandoned branch is", "records of an abandoned branch are"
+    expected = [uuid for uuid in uuids if uuid[0] not in "p=" and uuid not in left_out.split()]
+    assert keys_of(trace) == [key_of(uuid) for uuid in expected]
+    singular = "record of an abandoned branch is"
+    plural = "records of an abandoned branch are"
     messages = {
-        f"line {line}": f"{count} {one if count == 1 else several} not shown"
+        f"line {line}": f"{count} {singular if count == 1 else plural} not shown"
         for line, count in counts.items()
     }
     assert {problem.place: problem.message for problem in trace.problems} == messages
-    first = next(uuid for uuid in shown if uuid[0] in "uk")
+    first = next(uuid for uuid in expected if uuid[0] in "uk")
     assert trace.meta.task == ("/review" if first[0] == "k" else f"ask {first}")
 
 
@@ -137,18 +134,18 @@ def test_records_of_abandoned_branches_are_left_out_and_counted(name: str, tmp_p
 def test_a_long_session_with_many_forks_is_read_in_linear_time(tmp_path: Path) -> None:
     records: list[Record] = [user("u", None, "go")]
     for number in range(3000):
-        above = f"p{number - 1}" if number else "u"
-        records.append(record(f"p{number}", above, "progress"))
-        records.append(user(f"m{number}", above, "meta", isMeta=True))
+        parent = f"p{number - 1}" if number else "u"
+        records.append(record(f"p{number}", parent, "progress"))
+        records.append(user(f"m{number}", parent, "meta", isMeta=True))
     records += [user("v", "p2999", "ask"), agent("w", "v", "say")]
     path = write_json_lines(tmp_path / "s.jsonl", *records)
     calls = 0
 
-    def count(_frame: object, event: str, _argument: object) -> None:
+    def count_calls(_frame: object, event: str, _argument: object) -> None:
         nonlocal calls
         calls += event == "call"
 
-    sys.setprofile(count)
+    sys.setprofile(count_calls)
     try:
         (trace,) = READER.read(Source(path)).traces
     finally:
@@ -160,11 +157,11 @@ def test_a_long_session_with_many_forks_is_read_in_linear_time(tmp_path: Path) -
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("upas"), st.integers(-2, 12)), min_size=1, max_size=12))
 def test_every_record_is_shown_or_counted_as_left_out(
-    tmp_path: Path, shape: list[tuple[str, int]]
+    tmp_path: Path, outline: list[tuple[str, int]]
 ) -> None:
-    """Kept and abandoned records together are all, and the last one is always there."""
+    """Every record is a span or counted as abandoned; the last message is a span."""
     records: list[Record] = []
-    for number, (kind, link) in enumerate(shape):
+    for number, (kind, link) in enumerate(outline):
         parent = None if link < 0 else f"n{link}"
         uuid = f"n{number}"
         if kind == "u":
@@ -176,5 +173,5 @@ def test_every_record_is_shown_or_counted_as_left_out(
     trace = trace_of(tmp_path, *records)
     left_out = sum(int(problem.message.split()[0]) for problem in trace.problems)
     assert len(trace) + left_out == len(records)
-    talk = [f"n{number}" for number, (kind, _link) in enumerate(shape) if kind in "ua"]
-    assert not talk or talk[-1] in keys_of(trace)
+    conversation = [f"n{number}" for number, (kind, _link) in enumerate(outline) if kind in "ua"]
+    assert not conversation or conversation[-1] in keys_of(trace)

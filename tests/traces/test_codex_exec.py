@@ -19,15 +19,17 @@ def item(stage: str, name: str, key: str = "item_0", **fields: object) -> Event:
     return {"type": f"item.{stage}", "item": {"id": key, "type": name, **fields}}
 
 
-def command(stage: str, key: str = "item_0", code: int | None = None, shown: str = "") -> Event:
+def command(stage: str, key: str = "item_0", code: int | None = None, output: str = "") -> Event:
     """Return a command item; ``code`` is its exit code, None while it runs."""
-    status = "in_progress" if code is None else ("failed" if code else "completed")
+    status = "in_progress"
+    if code is not None:
+        status = "failed" if code else "completed"
     return item(
         stage,
         "command_execution",
         key,
         command="bash -lc 'kubectl get pods'",
-        aggregated_output=shown,
+        aggregated_output=output,
         exit_code=code,
         status=status,
     )
@@ -53,7 +55,7 @@ def write(folder: Path, *lines: Event | str, name: str = "stdout.log") -> Path:
 LINES: list[Event | str] = [
     *BEGIN,
     command("started"),
-    command("completed", code=0, shown="x"),
+    command("completed", code=0, output="x"),
     command("started", "item_1"),
     item("started", "web_search", "item_2", query=""),
     item("completed", "web_search", "item_2", query="q"),

@@ -198,10 +198,10 @@ def test_other_json_lines_are_not_recognised(tmp_path: Path) -> None:
         assert not READER.recognises(Source(path)), content
 
 
-# Codex rollouts: spans, pairs of calls and results, repeated texts and forks
+# Pairs of calls and results
 
 
-def test_a_result_finds_its_call_however_many_were_made_in_between(tmp_path: Path) -> None:
+def test_a_result_finds_its_call_after_a_thousand_others(tmp_path: Path) -> None:
     ids = [f"call_{number}" for number in range(1000)]
     records = [meta(), *map(call, ids), call("call_7"), *map(output, ids)]
     spans = spans_of(trace_of(write(tmp_path, *records)))

@@ -28,7 +28,7 @@ CHILD = "01a2b3c4-aaaa-7000-8000-00000000000c"
 PARENT = "01a2b3c4-bbbb-7000-8000-00000000000a"
 
 
-def report(path: Path) -> FileReport:
+def read_report(path: Path) -> FileReport:
     return READER.read(Source(path))
 
 
@@ -49,16 +49,16 @@ def spawned(trace: Trace) -> dict[str, str]:
 
 
 def test_the_parent_of_a_thread_can_be_in_its_source(tmp_path: Path) -> None:
-    born = {"parent_thread_id": PARENT, "depth": 1, "agent_nickname": "Ada"}
-    first = meta(CHILD, source={"subagent": {"thread_spawn": born}})
-    path = write(tmp_path, first, message("assistant", "ok"))
-    assert report(path).thread == Thread(CHILD, PARENT)
+    spawn_fields = {"parent_thread_id": PARENT, "depth": 1, "agent_nickname": "Ada"}
+    header = meta(CHILD, source={"subagent": {"thread_spawn": spawn_fields}})
+    path = write(tmp_path, header, message("assistant", "ok"))
+    assert read_report(path).thread == Thread(CHILD, PARENT)
     assert trace_of(path).span(0).agent == "Ada"
 
 
 @pytest.mark.parametrize("source", ["cli", {"subagent": "review"}, {"subagent": {"other": "x"}}, 3])
 def test_other_sources_name_no_parent(tmp_path: Path, source: object) -> None:
-    assert report(write(tmp_path, meta(CHILD, source=source))).thread == Thread(CHILD)
+    assert read_report(write(tmp_path, meta(CHILD, source=source))).thread == Thread(CHILD)
 
 
 def test_the_result_of_a_spawn_call_names_the_child(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ PATHS_ONLY = json.dumps({"task_name": "/root/pods"})
 
 
 @pytest.mark.parametrize(
-    "told",
+    "child_event",
     [
         event("sub_agent_activity", 0, event_id="s", **STARTED),
         turn_item("SubAgentActivity", 0, id="s", **STARTED),
@@ -92,9 +92,9 @@ PATHS_ONLY = json.dumps({"task_name": "/root/pods"})
 )
 @pytest.mark.parametrize("answered_first", [True, False])
 def test_newer_builds_name_the_child_in_an_event(
-    tmp_path: Path, told: Record, answered_first: bool
+    tmp_path: Path, child_event: Record, answered_first: bool
 ) -> None:
-    pair = [told, output("s", PATHS_ONLY)]
+    pair = [child_event, output("s", PATHS_ONLY)]
     path = write(tmp_path, meta(), spawn(), *(reversed(pair) if answered_first else pair))
     trace = trace_of(path)
     assert spawned(trace) == {CHILD: "s:result"}
@@ -104,8 +104,8 @@ def test_newer_builds_name_the_child_in_an_event(
     ]
 
 
-def test_a_sub_agents_own_sub_agents_belong_before_its_own_keys(tmp_path: Path) -> None:
-    first = meta(CHILD, parent_thread_id=PARENT)
+def test_the_spawning_key_of_a_sub_agent_has_its_thread(tmp_path: Path) -> None:
+    header = meta(CHILD, parent_thread_id=PARENT)
     answer = json.dumps({"agent_id": "grandchild"})
-    trace = trace_of(write(tmp_path, first, spawn(), output("s", answer)))
+    trace = trace_of(write(tmp_path, header, spawn(), output("s", answer)))
     assert spawned(trace) == {"grandchild": f"{CHILD}/s:result"}

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from mast_tui.traces.library import read_file, read_fully, scan
 from mast_tui.traces.model import Trace, TraceMeta
 from mast_tui.traces.scan.unread import FileToRead, without_spans
-from tests.traces.checks import SAMPLES, check_columns
+from tests.traces.checks import SAMPLES, check_columns, spans_of
+from tests.traces.nested_runs import write_run
 from tests.traces.rollouts import Record, call, event, message, meta, output, record, write
-from tests.traces.test_runs import family
 
 TRACE_FILES = [path for path in sorted(SAMPLES.iterdir()) if read_file(path, named=False).traces]
 
@@ -26,13 +26,13 @@ def read_all(path: Path) -> list[Trace]:
 
 
 def check_all(trace: Trace) -> None:
-    """Fail unless the trace gives the right columns in every way of asking for them."""
-    spans = [trace.span(index) for index in range(len(trace))]
+    """Fail unless the columns of all spans, of some, and of each are right."""
+    spans = spans_of(trace)
     check_columns(trace, spans)
     third = len(spans) // 3
     check_columns(trace, spans[third : 2 * third], third)
     shape_lists = [trace.columns(first, first + 1).shape_list for first in range(len(spans))]
-    assert all(one is shape_lists[0] for one in shape_lists)
+    assert all(shapes is shape_lists[0] for shapes in shape_lists)
     assert len(set(shape_lists[0])) == len(shape_lists[0])
 
 
@@ -43,19 +43,14 @@ def test_columns_equal_the_spans_of_a_sample(path: Path) -> None:
 
 
 def test_columns_of_a_run_of_several_files_equal_its_spans(tmp_path: Path) -> None:
-    family(tmp_path)
+    write_run(tmp_path)
     (trace,) = [trace for report in scan([tmp_path]) for trace in report.traces]
     read_fully(trace)
-    assert (
-        len(trace.spawned)
-        == 0
-        < len(
-            {span.place.partition(" ")[0] for span in map(trace.span, range(len(trace)))} - {"line"}
-        )
-    )
+    assert len(trace.spawned) == 0
+    assert {span.place.partition(" ")[0] for span in spans_of(trace)} - {"line"}
     assert len({shape[2] for shape in trace.columns(0, len(trace)).shape_list}) > 2
     check_all(trace)
-    spans = [trace.span(index) for index in range(len(trace))]
+    spans = spans_of(trace)
     for first in range(len(spans)):
         for end in range(first, len(spans)):
             check_columns(trace, spans[first:end], first)
@@ -98,11 +93,11 @@ records = st.one_of(
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(records, max_size=25), st.integers(0, 30), st.integers(0, 30))
 def test_columns_of_any_part_of_a_rollout_equal_its_spans(
-    tmp_path: Path, made: list[Record], first: int, end: int
+    tmp_path: Path, items: list[Record], first: int, end: int
 ) -> None:
-    (trace,) = read_all(write(tmp_path, meta(), *made))
-    looked_at = [trace.span(index) for index in range(len(trace))][first:end]
-    if looked_at:
-        check_columns(trace, looked_at, first)
+    (trace,) = read_all(write(tmp_path, meta(), *items))
+    selected = spans_of(trace)[first:end]
+    if selected:
+        check_columns(trace, selected, first)
     else:
         assert len(trace.columns(first, end)) == 0

@@ -1,4 +1,4 @@
-"""The project's own trace format: written, read again, and recognised as the same trace."""
+"""The format of converted traces: written, read, and recognised as copies."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from mast_tui.traces.readers.converted import line_of
 from tests.traces.checks import SAMPLES, check_sound, corpus_files
 from tests.traces.rollouts import call, message, meta, output, write
 
-words = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12).filter(str.strip)
-perhaps = st.none() | words
-named = st.lists(st.tuples(words, words), max_size=2).map(tuple)
-answer_keys = st.builds(AnswerKey, *([named] * len(AnswerKey._fields)))
-moments = st.none() | st.floats(0, 4e9)
+short_texts = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12).filter(str.strip)
+optional_texts = st.none() | short_texts
+entries = st.lists(st.tuples(short_texts, short_texts), max_size=2).map(tuple)
+answer_keys = st.builds(AnswerKey, *([entries] * len(AnswerKey._fields)))
+times = st.none() | st.floats(0, 4e9)
 
 
 @st.composite
@@ -39,22 +39,22 @@ def traces(draw: st.DrawFn) -> Trace:
     steps = StepList()
     for _ in range(draw(st.integers(0, 5))):
         steps.add(
-            draw(words),
+            draw(short_texts),
             draw(st.sampled_from(SpanKind)),
             draw(st.sampled_from(Role)),
-            draw(words),
+            draw(short_texts),
             draw(st.text(st.characters(codec="utf-8"))),
-            place=draw(words),
-            name=draw(perhaps),
-            start=draw(moments),
-            end=draw(moments),
+            place=draw(short_texts),
+            name=draw(optional_texts),
+            start=draw(times),
+            end=draw(times),
             status=draw(st.sampled_from(SpanStatus)),
         )
     identity = TraceIdentity(
-        draw(words),
+        draw(short_texts),
         draw(st.text("0123456789abcdef", min_size=64, max_size=64)),
         draw(st.integers(0, 1 << 40)),
-        draw(words),
+        draw(short_texts),
         draw(st.integers(1, 9)),
         draw(st.booleans()),
     )
@@ -63,51 +63,51 @@ def traces(draw: st.DrawFn) -> Trace:
         Path("source.json"),
         StepSpans(steps.steps),
         meta=TraceMeta(
-            task=draw(perhaps),
-            system=draw(perhaps),
-            model=draw(perhaps),
-            benchmark=draw(perhaps),
+            task=draw(optional_texts),
+            system=draw(optional_texts),
+            model=draw(optional_texts),
+            benchmark=draw(optional_texts),
             outcome=draw(st.sampled_from(Outcome)),
             score=draw(st.none() | st.floats(0, 1)),
             answer_key=draw(answer_keys),
-            version=draw(perhaps),
-            started=draw(moments),
+            version=draw(optional_texts),
+            started=draw(times),
         ),
-        problems=[Problem(draw(words), draw(words)) for _ in range(draw(st.integers(0, 2)))],
+        problems=draw(st.lists(st.builds(Problem, short_texts, short_texts), max_size=2)),
     )
 
 
-def check_equal(found: Trace, trace: Trace) -> None:
-    assert found.identity == trace.identity
-    assert found.meta == trace.meta
-    assert list(found.problems) == list(trace.problems)
-    assert len(found) == len(trace)
-    for index in range(len(trace)):
-        assert found.span(index).key == trace.span(index).key
-        assert found.span(index).parent == trace.span(index).parent
-        assert (found.span(index).start, found.span(index).end, found.span(index).status) == (
-            trace.span(index).start,
-            trace.span(index).end,
-            trace.span(index).status,
+def check_equal(actual: Trace, expected: Trace) -> None:
+    assert actual.identity == expected.identity
+    assert actual.meta == expected.meta
+    assert list(actual.problems) == list(expected.problems)
+    assert len(actual) == len(expected)
+    for index in range(len(expected)):
+        assert actual.span(index).key == expected.span(index).key
+        assert actual.span(index).parent == expected.span(index).parent
+        assert (actual.span(index).start, actual.span(index).end, actual.span(index).status) == (
+            expected.span(index).start,
+            expected.span(index).end,
+            expected.span(index).status,
         )
-        assert found.text(index) == trace.text(index)
+        assert actual.text(index) == expected.text(index)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(traces(), min_size=1, max_size=3))
-def test_a_written_trace_is_read_without_loss(tmp_path: Path, written: list[Trace]) -> None:
+def test_a_written_trace_is_read_without_loss(tmp_path: Path, originals: list[Trace]) -> None:
     path = tmp_path / "out.jsonl"
-    path.write_bytes(b"".join(map(line_of, written)))
+    path.write_bytes(b"".join(map(line_of, originals)))
     report = read_file(path, named=False)
     assert report.format == "mast-tui"
     assert not report.problems
-    for actual, trace in zip(report.traces, written, strict=True):
+    for actual, trace in zip(report.traces, originals, strict=True):
         check_sound(actual)
         check_equal(actual, trace)
 
 
 @pytest.mark.slow
-def test_real_traces_come_back_as_they_were(tmp_path: Path) -> None:
+def test_converted_real_traces_are_read_without_loss(tmp_path: Path) -> None:
     originals = [trace for report in scan([SAMPLES, *corpus_files(4)]) for trace in report.traces]
     for trace in originals:
         read_fully(trace)
@@ -178,7 +178,7 @@ def test_a_later_version_is_refused_with_a_hint(tmp_path: Path) -> None:
 def test_the_format_is_recognised_in_any_json_spelling(
     spelling: dict[str, object], tmp_path: Path
 ) -> None:
-    """Another program may have parsed a trace and written it again."""
+    """Another program may parse a trace and write it again."""
     source = write(tmp_path, meta(), call("a"), output("a"), message("user", "x"))
     original = read_file(source, named=True).traces[0]
     path = tmp_path / "again.json"

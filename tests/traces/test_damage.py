@@ -26,51 +26,51 @@ from tests.traces.rollouts import call, message, meta, output, write
 
 pytestmark = pytest.mark.slow
 
-EACH = 5
-EACH_EXAMPLE = 20
-BIG = 200_000
-"""Files above this size, in bytes, are damaged fewer times: they take long, and are of formats
-that smaller ones have too."""
+MUTATIONS = 5
+GOLDEN_MUTATIONS = 20
+BIG_BYTES = 200_000
+"""Files above this size are damaged once: they take long, and smaller files have their formats."""
 
-CHATS = [
+MESSAGES = [
     {"role": "user" if number % 2 else "assistant", "content": f"message {number}, " + "so " * 30}
     for number in range(40)
 ]
 
 
-def some_of(folder: Path) -> list[Path]:
-    """The files of a folder, of those in the biggest folders every third."""
-    actual = []
-    for place in sorted({path.parent for path in folder.rglob("*") if path.is_file()}):
-        files = [path for path in sorted(place.iterdir()) if path.is_file()]
-        actual += files[::3] if len(files) > 10 else files
-    return actual
+def sampled_files(folder: Path) -> list[Path]:
+    """Return the files below a folder, but only every third of those in big folders."""
+    paths = []
+    for subfolder in sorted({path.parent for path in folder.rglob("*") if path.is_file()}):
+        files = [path for path in sorted(subfolder.iterdir()) if path.is_file()]
+        paths += files[::3] if len(files) > 10 else files
+    return paths
 
 
-def damage(path: Path, tmp_path: Path) -> None:
+def check_damaged(path: Path, tmp_path: Path) -> None:
     """Fail unless every one of a few mutations of the file is read soundly."""
     data = path.read_bytes()
     intact = read_intact(path)
-    for number in range(1 if len(data) > BIG else EACH):
+    for number in range(1 if len(data) > BIG_BYTES else MUTATIONS):
         mutation = mutate(data, random.Random(f"{path.name} {number}"))
         target = tmp_path / path.name
         target.write_bytes(mutation.data)
         report = read_damaged(target)
-        if (actual := missing_keys(intact, data, mutation, report)) is not None:
-            assert not actual[1], (number, mutation.kind)
+        if (comparison := missing_keys(intact, data, mutation, report)) is not None:
+            _expected_count, missing = comparison
+            assert not missing, (number, mutation.kind)
 
 
-@pytest.mark.parametrize("path", some_of(SAMPLES), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", sampled_files(SAMPLES), ids=lambda path: path.name)
 def test_damaged_samples_are_read_soundly(path: Path, tmp_path: Path) -> None:
-    damage(path, tmp_path)
+    check_damaged(path, tmp_path)
 
 
 @needs_corpus
 @pytest.mark.parametrize(
-    "path", some_of(CORPUS), ids=lambda path: path.relative_to(CORPUS).as_posix()
+    "path", sampled_files(CORPUS), ids=lambda path: path.relative_to(CORPUS).as_posix()
 )
 def test_damaged_real_files_are_read_soundly(path: Path, tmp_path: Path) -> None:
-    damage(path, tmp_path)
+    check_damaged(path, tmp_path)
 
 
 @pytest.mark.parametrize("name", damaged_formats())
@@ -81,20 +81,20 @@ def test_damaged_golden_inputs_are_read_soundly_and_alike_each_time(
     assert sample is not None
     (data,) = sample.files.values()
     path = tmp_path / Path(sample.opened).name
-    for number in range(EACH_EXAMPLE):
+    for number in range(GOLDEN_MUTATIONS):
         mutation = mutate(data, random.Random(f"{name} {number}"))
         path.write_bytes(mutation.data)
         first, second = ([keys_of(trace) for trace in read_damaged(path).traces] for _ in range(2))
         assert first == second, (number, mutation.kind)
 
 
-def texts(trace: Trace) -> list[str]:
+def read_texts(trace: Trace) -> list[str]:
     read_fully(trace)
     check_sound(trace)
     return [trace.text(index) for index in range(len(trace))]
 
 
-def read(path: Path, content: bytes | str) -> FileReport:
+def write_and_read(path: Path, content: bytes | str) -> FileReport:
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     return read_file(path, named=True)
 
@@ -104,110 +104,114 @@ def read(path: Path, content: bytes | str) -> FileReport:
 def test_a_damaged_message_loses_no_other_message(
     tmp_path: Path, indent: int | None, wrapped: bool
 ) -> None:
-    document = {"question": "why", "history": CHATS} if wrapped else CHATS
+    document = {"question": "why", "history": MESSAGES} if wrapped else MESSAGES
     text = json.dumps(document, indent=indent)
     for broken in ("message 20, \x00", 'message 20", ', "message 20, \\x"):
-        report = read(tmp_path / "chat.json", text.replace("message 20, ", broken))
+        report = write_and_read(tmp_path / "chat.json", text.replace("message 20, ", broken))
         (trace,) = report.traces
-        actual = texts(trace)
+        actual = read_texts(trace)
         for number in (0, 19, 21, 39):
-            assert CHATS[number]["content"] in actual
+            assert MESSAGES[number]["content"] in actual
         (problem,) = report.problems
         line = text[: text.index("message 20")].count("\n") + 1
         assert problem.place == f"line {line}"
 
 
 @pytest.mark.parametrize("indent", [None, 2])
-def test_a_chat_cut_off_anywhere_is_read_up_to_there(tmp_path: Path, indent: int | None) -> None:
-    text = json.dumps(CHATS, indent=indent)
+def test_a_chat_cut_off_anywhere_is_read_up_to_the_cut(tmp_path: Path, indent: int | None) -> None:
+    text = json.dumps(MESSAGES, indent=indent)
     for part in range(1, 20):
-        report = read(tmp_path / "chat.json", text[: len(text) * part // 20])
+        report = write_and_read(tmp_path / "chat.json", text[: len(text) * part // 20])
         (trace,) = report.traces
-        actual = texts(trace)
+        actual = read_texts(trace)
         complete = 40 * part // 20 - 1
-        assert actual[:complete] == [chat["content"] for chat in CHATS[:complete]]
+        assert actual[:complete] == [message["content"] for message in MESSAGES[:complete]]
         assert any("cut off" in problem.message for problem in report.problems)
 
 
-def test_a_rollout_cut_off_anywhere_is_read_up_to_there(tmp_path: Path) -> None:
+def test_a_rollout_cut_off_anywhere_is_read_up_to_the_cut(tmp_path: Path) -> None:
     steps = [message("user", f"step {number}") for number in range(38)]
     path = write(tmp_path, meta(), call("a"), output("a"), *steps)
     data = path.read_bytes()
     (whole,) = read_file(path, named=True).traces
-    expected = texts(whole)
+    expected = read_texts(whole)
     for part in range(1, 20):
-        report = read(tmp_path / "cut.jsonl", data[: len(data) * part // 20])
+        report = write_and_read(tmp_path / "cut.jsonl", data[: len(data) * part // 20])
         (trace,) = report.traces
-        actual = texts(trace)
+        actual = read_texts(trace)
         assert actual == expected[: len(actual)]
         assert len(actual) >= 2 * part - 3
 
 
 @pytest.mark.parametrize("broken", [b'{"role": "us', b"\0\0\0\0", b"}", b"\xff\xfe {"])
 def test_a_broken_first_line_loses_no_other_line(tmp_path: Path, broken: bytes) -> None:
-    lines = [json.dumps(chat).encode() for chat in CHATS]
-    report = read(tmp_path / "chat.jsonl", b"\n".join([b'{"role": ' + broken, *lines[1:], b""]))
+    lines = [json.dumps(message).encode() for message in MESSAGES]
+    report = write_and_read(
+        tmp_path / "chat.jsonl", b"\n".join([b'{"role": ' + broken, *lines[1:], b""])
+    )
     (trace,) = report.traces
-    assert texts(trace) == [chat["content"] for chat in CHATS[1:]]
+    assert read_texts(trace) == [message["content"] for message in MESSAGES[1:]]
     assert report.problems[0].place == "line 1"
 
 
 def test_the_messages_of_a_broken_line_are_read(tmp_path: Path) -> None:
-    runs = [{"messages": CHATS[:10]}, {"messages": CHATS[10:20]}, {"messages": CHATS[20:]}]
+    runs = [{"messages": MESSAGES[:10]}, {"messages": MESSAGES[10:20]}, {"messages": MESSAGES[20:]}]
     path = write_json_lines(tmp_path / "runs.jsonl", *runs)
-    report = read(path, path.read_text().replace("message 15, ", 'message 15" '))
-    actual = [texts(trace) for trace in report.traces]
-    assert [len(one) for one in actual] == [10, 10, 20]
-    assert actual[1][:5] == [chat["content"] for chat in CHATS[10:15]]
-    assert actual[1][6:] == [chat["content"] for chat in CHATS[16:20]]
+    report = write_and_read(path, path.read_text().replace("message 15, ", 'message 15" '))
+    actual = [read_texts(trace) for trace in report.traces]
+    assert [len(texts) for texts in actual] == [10, 10, 20]
+    assert actual[1][:5] == [message["content"] for message in MESSAGES[10:15]]
+    assert actual[1][6:] == [message["content"] for message in MESSAGES[16:20]]
     assert any(problem.place == "line 2" for problem in report.problems)
 
 
 def test_a_converted_trace_behind_a_broken_line_is_recognised(tmp_path: Path) -> None:
-    path = write_json_lines(tmp_path / "chat.json", CHATS)
+    path = write_json_lines(tmp_path / "chat.json", MESSAGES)
     (trace,) = read_file(path, named=True).traces
     line = line_of(trace).strip()
-    report = read(tmp_path / "runs.jsonl", b"broken" + line + b"\n" + line + b"\n")
-    (again,) = report.traces
+    report = write_and_read(tmp_path / "runs.jsonl", b"broken" + line + b"\n" + line + b"\n")
+    (converted,) = report.traces
     assert report.format == "mast-tui"
-    assert texts(again) == texts(trace)
+    assert read_texts(converted) == read_texts(trace)
     assert report.problems[0].place == "line 1"
 
 
 def test_a_damaged_framework_document_keeps_its_turns(tmp_path: Path) -> None:
-    """AG2's record of a chat, by the layout of its exporter."""
+    """The document has the layout of AG2's exporter."""
     turns = [
         {"content": [f"turn {n}", "x" * 20], "role": "user" if n % 2 else "assistant", "name": name}
         for n, name in enumerate(["mathproxyagent", "assistant"] * 6)
     ]
     text = json.dumps({"instance_id": "i", "problem_statement": ["p"], "trajectory": turns})
-    whole = read(tmp_path / "whole.json", text)
-    report = read(tmp_path / "broken.json", text.replace("turn 4", "turn 4, \x00 and"))
+    whole = write_and_read(tmp_path / "whole.json", text)
+    report = write_and_read(tmp_path / "broken.json", text.replace("turn 4", "turn 4, \x00 and"))
     assert report.format == whole.format
     (trace,) = report.traces
-    assert len(texts(trace)) == len(texts(whole.traces[0]))
+    assert len(read_texts(trace)) == len(read_texts(whole.traces[0]))
 
 
 def test_a_damaged_inspect_log_keeps_its_samples(tmp_path: Path) -> None:
     samples = [
-        {"id": number, "epoch": 1, "input": "go", "messages": CHATS[:4]} for number in range(6)
+        {"id": number, "epoch": 1, "input": "go", "messages": MESSAGES[:4]} for number in range(6)
     ]
     text = json.dumps({**HEADER, "samples": samples}, indent=2)
-    place = text.index('"id": 3')
-    broken = text[:place] + text[place:].replace("message 1, ", 'message 1", "', 1)
-    report = read(tmp_path / "log.json", broken)
-    assert report.format == read(tmp_path / "whole.json", text).format
+    offset = text.index('"id": 3')
+    broken = text[:offset] + text[offset:].replace("message 1, ", 'message 1", "', 1)
+    report = write_and_read(tmp_path / "log.json", broken)
+    assert report.format == write_and_read(tmp_path / "whole.json", text).format
     assert len(report.traces) == 6
     assert any(problem.place.startswith("line ") for problem in report.problems)
 
 
 def test_a_broken_document_with_a_name_of_text_is_text(tmp_path: Path) -> None:
-    report = read(tmp_path / "printed.txt", '{"status": "begun", "took": 12s}\n\nand so on\n')
+    report = write_and_read(
+        tmp_path / "printed.txt", '{"status": "begun", "took": 12s}\n\nand so on\n'
+    )
     assert report.format == "text"
     assert not report.problems
 
 
 def test_a_broken_document_of_no_format_has_failed_with_its_place(tmp_path: Path) -> None:
-    report = read(tmp_path / "config.json", '{"a": 1,\n"b": ~}')
+    report = write_and_read(tmp_path / "config.json", '{"a": 1,\n"b": ~}')
     assert report.failed is not None
     assert "not JSON, line 2" in report.failed

@@ -1,4 +1,4 @@
-"""Traces made of documents: loading, keys, previews and ids."""
+"""Traces of documents: loading, keys, previews and ids."""
 
 from __future__ import annotations
 
@@ -33,11 +33,9 @@ def test_a_document_is_loaded_at_once() -> None:
 
 def test_steps_with_one_key_have_different_span_keys() -> None:
     steps = StepList()
-    given = [
-        steps.add("x", SpanKind.MESSAGE, Role.USER, "user", text, place="/0") for text in "abc"
-    ]
+    keys = [steps.add("x", SpanKind.MESSAGE, Role.USER, "user", text, place="/0") for text in "abc"]
     trace = trace_of(steps)
-    assert [trace.text(index) for index in map(trace.index_of, given) if index is not None] == [
+    assert [trace.text(index) for index in map(trace.index_of, keys) if index is not None] == [
         "a",
         "b",
         "c",
@@ -54,11 +52,11 @@ def test_a_preview_without_its_lead_is_not_complete() -> None:
 
 def test_an_id_depends_on_stem_record_and_content() -> None:
     def trace_id(path: str, record: int | None, content: bytes) -> str:
-        made = identity_by_content(Path(path), record, content, reader="r", key_scheme=1)
-        return made.trace_id
+        identity = identity_by_content(Path(path), record, content, reader="r", key_scheme=1)
+        return identity.trace_id
 
-    alone = trace_id("a/run.json", None, b"1")
-    assert alone == trace_id("b/run.json", None, b"1")
-    assert alone.startswith("run-")
+    id_of_file = trace_id("a/run.json", None, b"1")
+    assert id_of_file == trace_id("b/run.json", None, b"1")
+    assert id_of_file.startswith("run-")
     assert trace_id("a/run.json", 3, b"1").startswith("run:3-")
-    assert alone != trace_id("a/run.json", None, b"2")
+    assert id_of_file != trace_id("a/run.json", None, b"2")

@@ -13,17 +13,17 @@ from tests.pickled_workers import PickledWorkers
 from tests.traces.checks import write_json
 
 
-def described(trace: Trace) -> tuple[Any, ...]:
-    """All that may differ where a trace is read elsewhere."""
+def trace_facts(trace: Trace) -> tuple[Any, ...]:
+    """Return the parts of a trace that another process might read differently."""
     read_fully(trace)
     texts = [trace.text(index) for index in range(len(trace))]
     keys = [trace.span(index).key for index in range(len(trace))]
     return trace.identity, trace.meta, tuple(trace.problems), keys, texts
 
 
-def all_of(paths: list[Path], workers: PickledWorkers | None) -> list[tuple[Any, ...]]:
+def facts_by_file(paths: list[Path], workers: PickledWorkers | None) -> list[tuple[Any, ...]]:
     actual = []
-    for report, results in each_trace(paths, described, workers):
+    for report, results in each_trace(paths, trace_facts, workers):
         ids = [trace.identity.trace_id for trace in report.traces]
         facts = (report.path, report.format, report.skipped, report.failed, report.problems)
         actual.append((*facts, ids, list(results)))
@@ -36,40 +36,40 @@ def chat(*messages: str) -> dict[str, object]:
 
 def test_workers_read_the_samples_alike() -> None:
     paths = [samples_folder()]
-    assert all_of(paths, PickledWorkers()) == all_of(paths, None)
+    assert facts_by_file(paths, PickledWorkers()) == facts_by_file(paths, None)
 
 
 def test_repeated_ids_become_unique_as_without_workers(tmp_path: Path) -> None:
-    for name, words in (("a", "one"), ("b", "two"), ("c", "one")):
+    for name, text in (("a", "one"), ("b", "two"), ("c", "one")):
         (tmp_path / name).mkdir()
-        write_json(tmp_path / name / "run.json", {"id": "same", **chat(words, "and so on")})
+        write_json(tmp_path / name / "run.json", {"id": "same", **chat(text, "and so on")})
     (tmp_path / "b" / "outcomes.csv").write_text(
         "trace,outcome,model\nrun.json,failed,m-1\nnowhere.json,failed,m-2\n"
     )
-    plain = all_of([tmp_path], None)
-    assert all_of([tmp_path], PickledWorkers()) == plain
-    assert any("m-1" in str(one) for one in plain)
-    assert [one[2] for one in plain if one[2]], "the third is the first once more"
+    expected = facts_by_file([tmp_path], None)
+    assert facts_by_file([tmp_path], PickledWorkers()) == expected
+    assert any("m-1" in str(facts) for facts in expected)
+    assert [facts[2] for facts in expected if facts[2]], "the third file is a copy"
 
 
-def test_a_file_removed_meanwhile_has_failed(tmp_path: Path) -> None:
+def test_a_file_whose_worker_was_killed_has_failed(tmp_path: Path) -> None:
     for name in "abc":
         write_json(tmp_path / f"{name}.json", chat(name))
-    lost = PickledWorkers(lost=[2, 3, 4])
-    actual = all_of([tmp_path], lost)
-    assert [one[3] is None for one in actual] == [True, False, True]
+    workers = PickledWorkers(lost=[2, 3, 4])
+    actual = facts_by_file([tmp_path], workers)
+    assert [facts[3] is None for facts in actual] == [True, False, True]
     assert "was killed" in actual[1][3]
-    assert actual[::2] == all_of([tmp_path], None)[::2]
+    assert actual[::2] == facts_by_file([tmp_path], None)[::2]
 
 
 def test_progress_is_reported(tmp_path: Path) -> None:
     for name in "abc":
         write_json(tmp_path / f"{name}.json", chat(name))
     (tmp_path / "notes.md").write_text("nothing")
-    heard: list[tuple[int, int]] = []
+    calls: list[tuple[int, int]] = []
     workers = PickledWorkers()
-    for _ in each_trace([tmp_path], described, workers, tell=lambda *so_far: heard.append(so_far)):
+    for _ in each_trace([tmp_path], trace_facts, workers, tell=lambda *pair: calls.append(pair)):
         pass
-    assert [total for _, total in heard] == [4, 4, 4]
-    assert [done for done, _ in heard] == sorted(done for done, _ in heard)
-    assert json.dumps(heard[-1]) == "[3, 4]"
+    assert [total for _, total in calls] == [4, 4, 4]
+    assert [done for done, _ in calls] == sorted(done for done, _ in calls)
+    assert json.dumps(calls[-1]) == "[3, 4]"

@@ -1,4 +1,4 @@
-"""Places of spans in the form that editors take."""
+"""Places of spans in the form that editors accept."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mast_tui.traces.file_places import place_in_file
 
 
 @pytest.mark.parametrize(
-    ("place", "shown"),
+    ("span_place", "expected"),
     [
         ("line 380", "runs/a.jsonl:380"),
         ("line 3 /messages/2", "runs/a.jsonl:3#/messages/2"),
@@ -21,8 +21,8 @@ from mast_tui.traces.file_places import place_in_file
         ("/0/trace/trajectory line 401", "runs/a.jsonl#/0/trace/trajectory:401"),
     ],
 )
-def test_places_are_shown_with_their_file(place: str, shown: str) -> None:
-    assert str(place_in_file(Path("runs/a.jsonl"), place)) == shown
+def test_places_are_shown_with_their_file(span_place: str, expected: str) -> None:
+    assert str(place_in_file(Path("runs/a.jsonl"), span_place)) == expected
 
 
 def test_only_places_that_are_lines_have_a_line_number() -> None:

@@ -35,9 +35,8 @@ from mast_tui.traces.search.file_search import (
 from tests import waiting
 from tests.benchmarks.rollouts import RARE_WORD, write_long
 from tests.pickled_workers import PickledWorkers
+from tests.traces.nested_runs import CHILD, run_message, write_rollout
 from tests.traces.rollouts import call, message, meta, output, write
-from tests.traces.test_runs import CHILD, said
-from tests.traces.test_runs import rollout as rollout_of_trial
 from tests.traces.test_trials import published_layout_itbench
 
 pytestmark = pytest.mark.slow
@@ -56,14 +55,14 @@ def hits(query: Query, *paths: Path) -> list[Hit | NotSearched]:
     return actual
 
 
-def spans(query: Query, *paths: Path) -> list[int]:
-    """The numbers of the spans that are found."""
+def spans_with_hits(query: Query, *paths: Path) -> list[int]:
+    """Return the indices of the spans with a hit."""
     return [hit.span for hit in hits(query, *paths) if isinstance(hit, Hit)]
 
 
 @pytest.fixture
 def rollout(tmp_path: Path) -> Path:
-    """A rollout of seven spans."""
+    """Write a rollout of seven spans."""
     (tmp_path / "traces").mkdir()
     return write(
         tmp_path / "traces",
@@ -94,41 +93,43 @@ def test_a_hit_has_its_trace_span_place_and_context(rollout: Path) -> None:
 def test_all_runs_of_a_trial_are_searched(tmp_path: Path) -> None:
     trial = published_layout_itbench(tmp_path)
     sessions = trial / "sessions" / "2026" / "03" / "01"
-    rollout_of_trial(sessions / "rollout-y.jsonl", CHILD, None, said(1, "assistant", "told again"))
-    for path in (trial, tmp_path):
-        found = [hit.path for hit in hits(Query("told"), path) if isinstance(hit, Hit)]
-        assert found == [str(sessions / name) for name in ("rollout-x.jsonl", "rollout-y.jsonl")]
+    write_rollout(
+        sessions / "rollout-y.jsonl", CHILD, None, run_message(1, "assistant", "told again")
+    )
+    for folder in (trial, tmp_path):
+        paths = [hit.path for hit in hits(Query("told"), folder) if isinstance(hit, Hit)]
+        assert paths == [str(sessions / name) for name in ("rollout-x.jsonl", "rollout-y.jsonl")]
 
 
 def test_case_counts_with_a_capital_or_on_request(rollout: Path) -> None:
-    everywhere = spans(Query("zebra"), rollout)
-    assert len(everywhere) == 4
-    assert spans(Query("Zebra"), rollout) == everywhere[:1]
-    assert spans(Query("zebra", exact=True), rollout) == everywhere[1:]
-    assert spans(Query("no z.bra", regex=True), rollout) == everywhere[2:]
+    indices = spans_with_hits(Query("zebra"), rollout)
+    assert len(indices) == 4
+    assert spans_with_hits(Query("Zebra"), rollout) == indices[:1]
+    assert spans_with_hits(Query("zebra", exact=True), rollout) == indices[1:]
+    assert spans_with_hits(Query("no z.bra", regex=True), rollout) == indices[2:]
 
 
 def test_conditions_narrow_a_search_and_need_no_text(rollout: Path) -> None:
-    call_, result = spans(Query("zebra", tool="Shell"), rollout)
-    assert spans(Query("zebra", kinds=("tool_call",)), rollout) == [call_]
-    assert spans(Query(failed=True), rollout) == [result]
-    assert spans(Query("zebra", agent="nobody"), rollout) == []
-    assert len(spans(Query(tool="shell"), rollout)) == 4
+    tool_call, tool_result = spans_with_hits(Query("zebra", tool="Shell"), rollout)
+    assert spans_with_hits(Query("zebra", kinds=("tool_call",)), rollout) == [tool_call]
+    assert spans_with_hits(Query(failed=True), rollout) == [tool_result]
+    assert spans_with_hits(Query("zebra", agent="nobody"), rollout) == []
+    assert len(spans_with_hits(Query(tool="shell"), rollout)) == 4
 
 
 def test_a_search_without_a_text_reads_a_long_file_to_its_end(tmp_path: Path) -> None:
     path = tmp_path / "rollout.jsonl"
     facts = write_long(path, 700_000, seed=3, block_bytes=100_000)
-    assert spans(Query(), path) == [*range(facts.spans)]
+    assert spans_with_hits(Query(), path) == [*range(facts.spans)]
 
 
-def test_a_file_without_the_words_is_not_parsed(
+def test_a_file_without_the_text_is_not_parsed(
     rollout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def read(*_args: object, **_more: object) -> None:
+    def fail_to_read(*_args: object, **_options: object) -> None:
         raise AssertionError("it was read")
 
-    monkeypatch.setattr(scanning, "read_run", read)
+    monkeypatch.setattr(scanning, "read_run", fail_to_read)
     assert hits(Query("giraffe"), rollout) == []
     assert hits(Query("(giraffe|elephant)s?", regex=True), rollout) == []
     with pytest.raises(AssertionError):
@@ -144,24 +145,24 @@ def test_a_cached_big_file_is_not_parsed_again(
     (trace,) = read_one(path, True, big).traces
     trace.spans.read_in_background()
     read_fully(trace)
-    # Another process keeps the file, and gives it its name at the end.
+    # Another process writes the cache file, and renames it at the end.
     for _ in waiting.until(lambda: [*(tmp_path / "kept").glob("*.spans")]):
         pass
     monkeypatch.setattr(
         scanning, "read_run", lambda path, _members, named: read_one(path, named, big)
     )
     feed = CodexParser.feed
-    lines = {0}
+    fed_lines = {0}
 
-    def noted(parser: CodexParser, number: int, line: bytes, cut_off: bool, /) -> None:
-        lines.add(number)
+    def recording_feed(parser: CodexParser, number: int, line: bytes, cut_off: bool, /) -> None:
+        fed_lines.add(number)
         feed(parser, number, line, cut_off)
 
-    monkeypatch.setattr(CodexParser, "feed", noted)
+    monkeypatch.setattr(CodexParser, "feed", recording_feed)
     read_one(path, True, big)
-    begin = max(lines)
-    assert spans(Query(RARE_WORD), path) == list(facts.rare)
-    assert max(lines) == begin < len(trace)
+    last_line = max(fed_lines)
+    assert spans_with_hits(Query(RARE_WORD), path) == list(facts.rare)
+    assert max(fed_lines) == last_line < len(trace)
 
 
 def test_compressed_and_utf_16_files_are_searched(rollout: Path, tmp_path: Path) -> None:
@@ -169,20 +170,20 @@ def test_compressed_and_utf_16_files_are_searched(rollout: Path, tmp_path: Path)
     chat = json.dumps([{"role": "user", "content": "zebra"}, {"role": "assistant", "content": ""}])
     (tmp_path / "wide.json").write_bytes(b"\xff\xfe" + chat.encode("utf-16-le"))
     (tmp_path / "escaped.json").write_text(chat.replace("zebra", r"\u007aebra"))
-    assert len(spans(Query("zebra"), tmp_path / "run.jsonl.gz")) == 4
-    assert spans(Query("zebra"), tmp_path / "wide.json") == [0]
-    assert spans(Query("zebra"), tmp_path / "escaped.json") == [0]
+    assert len(spans_with_hits(Query("zebra"), tmp_path / "run.jsonl.gz")) == 4
+    assert spans_with_hits(Query("zebra"), tmp_path / "wide.json") == [0]
+    assert spans_with_hits(Query("zebra"), tmp_path / "escaped.json") == [0]
 
 
 def test_sub_agents_are_searched_with_their_run(tmp_path: Path) -> None:
-    own, sub = (f"0199a213-81c0-7800-8aa1-bbab2a03000{number}" for number in (1, 2))
-    run = write(tmp_path, meta(own), message("user", "go"), name="a.jsonl")
-    part = meta(sub, parent_thread_id=own)
-    write(tmp_path, part, message("user", "the zebra"), name="b.jsonl")
+    main_id, child_id = (f"0199a213-81c0-7800-8aa1-bbab2a03000{number}" for number in (1, 2))
+    run = write(tmp_path, meta(main_id), message("user", "go"), name="a.jsonl")
+    child_header = meta(child_id, parent_thread_id=main_id)
+    write(tmp_path, child_header, message("user", "the zebra"), name="b.jsonl")
     for paths in ([tmp_path], [run]):
         (hit,) = hits(Query("zebra"), *paths)
         assert isinstance(hit, Hit)
-        assert (hit.path, hit.trace_id) == (str(run), own)
+        assert (hit.path, hit.trace_id) == (str(run), main_id)
         assert hit.place == f"{tmp_path / 'b.jsonl'}:2"
 
 
@@ -191,8 +192,8 @@ def test_files_that_cannot_be_searched_are_problems(rollout: Path, tmp_path: Pat
     broken.write_text('{"zebra": nothing,,}')
     missing = tmp_path / "missing"
     actual = hits(Query("zebra"), rollout.parent, missing)
-    results = [one for one in actual if isinstance(one, NotSearched)]
-    assert [one.path for one in results] == [str(broken), str(missing)]
+    results = [result for result in actual if isinstance(result, NotSearched)]
+    assert [result.path for result in results] == [str(broken), str(missing)]
     assert "not JSON" in results[0].reason
     assert "no such file" in results[1].reason
 
@@ -208,7 +209,7 @@ def test_every_file_is_searched_once(rollout: Path) -> None:
 
 
 def test_the_words_of_every_sample_pass_the_byte_filter() -> None:
-    """What the bytes are searched for is true of real files: no reader makes words of its own."""
+    """No reader shows words that are not in the bytes of its file."""
     for report in scan([samples_folder()]):
         if not report.traces:
             continue
@@ -233,30 +234,31 @@ def test_every_spelling_of_a_text_passes_the_byte_filter(
 ) -> None:
     first = data.draw(st.integers(0, len(pieces) - 1))
     last = data.draw(st.integers(first + 1, len(pieces)))
-    text, needle = "".join(pieces), "".join(pieces[first:last])
+    text = "".join(pieces)
+    needle = "".join(pieces[first:last])
     row = " ".join(text.split())
-    for wanted in {
+    for query_text in {
         needle,
         *([" ".join(needle.split())] if " ".join(needle.split()) in row else []),
     }:
-        prefilter = Prefilter.for_any(wanted)
+        prefilter = Prefilter.for_any(query_text)
         for escaped in (True, False):
-            once = json.dumps(text, ensure_ascii=escaped)
-            twice = json.dumps(once, ensure_ascii=escaped)
-            assert prefilter is None or prefilter.may_match(once.encode())
-            assert prefilter is None or prefilter.may_match(twice.encode())
+            encoded = json.dumps(text, ensure_ascii=escaped)
+            encoded_twice = json.dumps(encoded, ensure_ascii=escaped)
+            assert prefilter is None or prefilter.may_match(encoded.encode())
+            assert prefilter is None or prefilter.may_match(encoded_twice.encode())
 
 
 def test_a_preview_is_cut_around_the_hit() -> None:
     assert excerpt("short", 0, 5) == ("short", 0, 5)
-    line, lit, unlit = excerpt("a" * 100 + "\n\n needle \n" + "b" * 300, 103, 109)
-    assert line[lit:unlit] == "needle"
+    line, start, end = excerpt("a" * 100 + "\n\n needle \n" + "b" * 300, 103, 109)
+    assert line[start:end] == "needle"
     assert line.startswith("…aaa")
     assert "a needle b" in line
     assert line.endswith("b…")
-    long, lit, unlit = excerpt("x" * 1000, 10, 900)
+    long, start, end = excerpt("x" * 1000, 10, 900)
     assert len(long) < 200
-    assert (lit, unlit) == (10, len(long) - 1)
+    assert (start, end) == (10, len(long) - 1)
 
 
 # Processes
@@ -264,11 +266,11 @@ def test_a_preview_is_cut_around_the_hit() -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Twelve rollouts; every third holds the word."""
+    """Write twelve rollouts; every third has the word."""
     for number in range(12):
-        words = "a zebra" if number % 3 == 0 else "nothing"
-        ident = f"0199a213-81c0-7800-8aa1-bbab2a03{number:04d}"
-        write(tmp_path, meta(ident), message("user", words), name=f"run-{number:02d}.jsonl")
+        text = "a zebra" if number % 3 == 0 else "nothing"
+        thread_id = f"0199a213-81c0-7800-8aa1-bbab2a03{number:04d}"
+        write(tmp_path, meta(thread_id), message("user", text), name=f"run-{number:02d}.jsonl")
     return tmp_path
 
 
@@ -287,9 +289,9 @@ def test_hits_of_a_big_file_arrive_as_they_are_found(
     monkeypatch.setattr(file_search, "_BLOCK_BYTES", 5000)
     lines = [message("user", f"zebra {number}" + 6000 * "y") for number in range(5)]
     write(folder, meta(), *lines, name="run-00.jsonl")
-    listed = [*files_to_search([folder / "run-00.jsonl"])]
-    results = [*SearchFiles(Query("zebra"))(listed)]  # type: ignore[arg-type]
-    assert [len(some) for some in results] == [1, 1, 1, 1, 1, 0]
+    files = [*files_to_search([folder / "run-00.jsonl"])]
+    results = [*SearchFiles(Query("zebra"))(files)]  # type: ignore[arg-type]
+    assert [len(batch) for batch in results] == [1, 1, 1, 1, 1, 0]
     search = ManyFilesSearch([folder], Query("zebra"), 2)
     assert [result for result in search.results() if result is not None] == hits(
         Query("zebra"), folder
@@ -308,14 +310,14 @@ def test_a_file_that_kills_its_process_loses_no_other_file(folder: Path) -> None
     # The first batch lists the files; each of the others is one file.
     search = ManyFilesSearch([folder], Query("zebra"), PickledWorkers(lost=[3, 4, 5]))
     results = [result for result in search.results() if result is not None]
-    (lost,) = (one for one in results if isinstance(one, NotSearched))
+    (lost,) = (result for result in results if isinstance(result, NotSearched))
     assert ("run-01" in lost.path, "was killed" in lost.reason) == (True, True)
     assert len(results) == 5
     assert search.searched_count == 12
 
 
 def test_an_exception_in_a_process_is_raised(folder: Path) -> None:
-    wrong = Query("zebra", kinds=5)  # type: ignore[arg-type]
-    with pytest.raises(TypeError) as raised:
-        [*ManyFilesSearch([folder], wrong, 1).results()]
-    assert "accepts" in "".join(raised.value.__notes__)
+    invalid_query = Query("zebra", kinds=5)  # type: ignore[arg-type]
+    with pytest.raises(TypeError) as error:
+        [*ManyFilesSearch([folder], invalid_query, 1).results()]
+    assert "accepts" in "".join(error.value.__notes__)

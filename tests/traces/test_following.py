@@ -17,17 +17,17 @@ from mast_tui.traces.library import read_anew, read_file, read_fully
 from mast_tui.traces.model import Growth, Trace
 from mast_tui.traces.scan.scanning import Scan
 from tests.traces.claude_sessions import agent, user
+from tests.traces.nested_runs import write_run
 from tests.traces.rollouts import Record, call, event, message, meta, output, tokens
-from tests.traces.test_runs import family
 
 
-def described(trace: Trace) -> list[object]:
-    """All that a trace tells but the id of its content, which is that of its first reading."""
+def trace_facts(trace: Trace) -> list[object]:
+    """Return the facts and spans of a trace, without the id of its first content."""
     spans = [(trace.span(i), trace.text(i)) for i in range(len(trace))]
     return [trace.meta, list(trace.problems), trace.loaded, dict(trace.spawned), spans]
 
 
-def append_block(trace: Trace) -> Growth:
+def follow(trace: Trace) -> Growth:
     """Follow the file to its end."""
     growth = trace.follow()
     if growth is Growth.ANEW:
@@ -40,26 +40,25 @@ def append_block(trace: Trace) -> Growth:
 
 
 def grow(path: Path, pieces: Sequence[bytes]) -> list[Growth]:
-    """Write the pieces one after the other, and follow them with one trace; check each time that
-    it is what a new reading finds."""
+    """Append the pieces to a file and follow it; fail unless a new reading gives the same trace."""
     path.write_bytes(pieces[0])
     (trace,) = read_file(path, named=True).traces
     read_fully(trace)
     keys = [trace.span(i).key for i in range(len(trace))]
-    actual = []
+    growths = []
     for piece in pieces[1:]:
         with path.open("ab") as file:
             file.write(piece)
-        actual.append(append_block(trace))
+        growths.append(follow(trace))
         (fresh,) = read_file(path, named=True).traces
         read_fully(fresh)
-        assert described(trace) == described(fresh)
+        assert trace_facts(trace) == trace_facts(fresh)
         assert [trace.span(i).key for i in range(len(keys))] == keys
         keys = [trace.span(i).key for i in range(len(trace))]
-    return actual
+    return growths
 
 
-def lines_of(*records: object) -> list[bytes]:
+def jsonl_lines(*records: object) -> list[bytes]:
     return [orjson.dumps(record) + b"\n" for record in records]
 
 
@@ -78,19 +77,21 @@ ROLLOUT: tuple[Record, ...] = (
 )
 
 
-def test_a_rollout_is_read_on_from_its_end(tmp_path: Path) -> None:
-    head, *rest = lines_of(*ROLLOUT)
-    second, *more = rest
-    actual = grow(tmp_path / "r.jsonl", [head + second, *more])
-    # An item may still repeat the event "only told", and would then take the place of its span.
-    anew = [
-        rest.index(line) for line, growth in zip(more, actual, strict=True) if growth is Growth.ANEW
+def test_a_growing_rollout_is_read_from_its_previous_end(tmp_path: Path) -> None:
+    head, *later_lines = jsonl_lines(*ROLLOUT)
+    second, *appended = later_lines
+    growths = grow(tmp_path / "r.jsonl", [head + second, *appended])
+    # An item may still repeat the event "only told", and would then replace its span.
+    reread_lines = [
+        later_lines.index(line)
+        for line, growth in zip(appended, growths, strict=True)
+        if growth is Growth.ANEW
     ]
-    assert anew == [6]
+    assert reread_lines == [6]
 
 
 def test_a_partial_line_is_read_once_it_is_complete(tmp_path: Path) -> None:
-    *lines, last = lines_of(*ROLLOUT)
+    *lines, last = jsonl_lines(*ROLLOUT)
     actual = grow(tmp_path / "r.jsonl", [b"".join(lines) + last[:30], last[30:50], last[50:-1]])
     assert set(actual) == {Growth.MORE}
     actual = grow(tmp_path / "s.jsonl", [b"".join(lines) + last[:-1], b"\n", lines[1]])
@@ -103,38 +104,35 @@ def test_a_partial_line_is_read_once_it_is_complete(tmp_path: Path) -> None:
 def test_a_rollout_that_grows_from_any_cut_is_the_same_in_the_end(
     tmp_path: Path, cuts: list[int]
 ) -> None:
-    data = b"".join(lines_of(*ROLLOUT))
-    least = len(b"".join(lines_of(*ROLLOUT[:2])))
-    places = sorted({least + cut % (len(data) - least) for cut in cuts})
-    ends = [*places, len(data)]
-    grow(
-        tmp_path / "r.jsonl",
-        [data[: ends[0]], *(data[a:b] for a, b in pairwise(ends))],
-    )
+    data = b"".join(jsonl_lines(*ROLLOUT))
+    first_size = len(b"".join(jsonl_lines(*ROLLOUT[:2])))
+    sizes = sorted({first_size + cut % (len(data) - first_size) for cut in cuts})
+    ends = [*sizes, len(data)]
+    grow(tmp_path / "r.jsonl", [data[: ends[0]], *(data[a:b] for a, b in pairwise(ends))])
 
 
 @pytest.mark.parametrize("end", [b"", b"\n", b"\n\n"])
-def test_a_paragraph_of_a_log_may_go_on(tmp_path: Path, end: bytes) -> None:
+def test_a_paragraph_of_a_log_may_continue(tmp_path: Path, end: bytes) -> None:
     grow(tmp_path / "run.log", [b"begin\n\nstep 1" + end, b"step 2\n", b"\nstep 3\n\n", b"4"])
 
 
-def test_a_log_that_ended_with_a_blank_line_is_read_on(tmp_path: Path) -> None:
+def test_a_log_that_ended_with_a_blank_line_is_continued(tmp_path: Path) -> None:
     assert grow(tmp_path / "run.log", [b"one\n\n", b"two\n\n"]) == [Growth.MORE]
 
 
-def test_a_session_of_claude_code_is_read_anew(tmp_path: Path) -> None:
+def test_a_session_of_claude_code_is_read_again(tmp_path: Path) -> None:
     records = [
         user("u1", None, "go"),
         agent("u2", "u1", "first"),
         agent("u3", "u2", "second"),
         user("u4", "u3", "more"),
     ]
-    lines = lines_of(*records)
+    lines = jsonl_lines(*records)
     assert grow(tmp_path / "s.jsonl", lines) == [Growth.ANEW] * (len(lines) - 1)
 
 
 def test_a_run_of_several_files_is_followed_in_each(tmp_path: Path) -> None:
-    family(tmp_path)
+    write_run(tmp_path)
     (run,) = [trace for report in Scan([tmp_path], keep_spans=False) for trace in report.traces]
     read_fully(run)
     loaded_count = len(run)
@@ -143,7 +141,7 @@ def test_a_run_of_several_files_is_followed_in_each(tmp_path: Path) -> None:
     assert len(files) > 1
     for path in files:
         with path.open("ab") as file:
-            file.write(lines_of(message("assistant", f"more in {path.name}"))[0])
+            file.write(jsonl_lines(message("assistant", f"more in {path.name}"))[0])
         assert run.follow() is Growth.ANEW
         fresh = read_anew(run)
         assert fresh is not None
@@ -154,25 +152,25 @@ def test_a_run_of_several_files_is_followed_in_each(tmp_path: Path) -> None:
         assert run.follow() is Growth.NONE
 
 
-def test_a_trace_of_the_library_is_read_on_and_anew(tmp_path: Path) -> None:
+def test_a_trace_of_the_library_is_followed_and_read_again(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
-    lines = lines_of(*ROLLOUT)
+    lines = jsonl_lines(*ROLLOUT)
     path.write_bytes(b"".join(lines[:4]))
     (trace,) = [trace for report in Scan([tmp_path], keep_spans=False) for trace in report.traces]
     read_fully(trace)
     assert len(trace) == 3
     with path.open("ab") as file:
         file.write(b"".join(lines[4:]))
-    assert append_block(trace) is Growth.MORE
+    assert follow(trace) is Growth.MORE
     fresh = read_anew(trace)
     assert fresh is not None
     read_fully(fresh)
-    assert described(fresh) == described(trace)
+    assert trace_facts(fresh) == trace_facts(trace)
 
 
 def test_a_file_replaced_by_another_is_not_followed(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
-    data = b"".join(lines_of(*ROLLOUT))
+    data = b"".join(jsonl_lines(*ROLLOUT))
     path.write_bytes(data)
     (trace,) = read_file(path, named=True).traces
     read_fully(trace)
@@ -192,9 +190,9 @@ def test_a_file_replaced_by_another_is_not_followed(tmp_path: Path) -> None:
         trace.follow()
 
 
-def test_a_file_that_comes_back_is_followed_again(tmp_path: Path) -> None:
+def test_a_restored_file_is_followed_again(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
-    lines = lines_of(*ROLLOUT)
+    lines = jsonl_lines(*ROLLOUT)
     path.write_bytes(b"".join(lines[:4]))
     (trace,) = read_file(path, named=True).traces
     read_fully(trace)
@@ -204,6 +202,6 @@ def test_a_file_that_comes_back_is_followed_again(tmp_path: Path) -> None:
     with (tmp_path / "away").open("ab") as file:
         file.write(lines[4] + lines[5])
     (tmp_path / "away").rename(path)
-    assert append_block(trace) is Growth.MORE
+    assert follow(trace) is Growth.MORE
     assert len(trace) == 4
     assert trace.text(0) == "go"

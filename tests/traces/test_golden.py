@@ -32,8 +32,8 @@ def test_reading_gives_the_recorded_spans(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", damaged_formats())
 def test_reading_damaged_files_gives_the_recorded_counts(name: str, tmp_path: Path) -> None:
     recorded_rows = recorded_damage()[name]
-    for before, now in zip(recorded_rows, damage_rows(name, tmp_path), strict=True):
-        assert now == before, f"{name}, {before[1]}: reader, traces, spans, problems"
+    for recorded_row, row in zip(recorded_rows, damage_rows(name, tmp_path), strict=True):
+        assert row == recorded_row, f"{name}, {recorded_row[1]}: reader, traces, spans, problems"
 
 
 @needs_corpus
@@ -47,8 +47,8 @@ def test_traces_outside_the_repository_are_read_as_recorded() -> None:
 
 
 def test_a_difference_names_file_trace_span_and_field() -> None:
-    before = ["file a", "trace t\treader=x", "span 0\tkey=k\tkind=tool_call"]
-    after = ["file a", "trace t\treader=x", "span 0\tkey=k\tkind=message"]
-    assert first_difference(before, before) is None
-    assert first_difference(before, after) == "a, trace t, span 0: kind tool_call → message"
-    assert first_difference(before, before[:2]) == "a, trace t, span 0 → nothing"
+    expected = ["file a", "trace t\treader=x", "span 0\tkey=k\tkind=tool_call"]
+    actual = ["file a", "trace t\treader=x", "span 0\tkey=k\tkind=message"]
+    assert first_difference(expected, expected) is None
+    assert first_difference(expected, actual) == "a, trace t, span 0: kind tool_call → message"
+    assert first_difference(expected, expected[:2]) == "a, trace t, span 0 → nothing"

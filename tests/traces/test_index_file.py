@@ -1,4 +1,4 @@
-"""The index of a long file of lines, made by other processes."""
+"""The index of a long file of lines, written by other processes."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ from mast_tui.traces.scan.file_reader import read_one
 from tests.benchmarks.rollouts import write_long
 from tests.pickled_workers import PickledWorkers
 from tests.traces.rollouts import call, event, message, meta, output, reasoning, record, tokens
-from tests.traces.test_following import lines_of
+from tests.traces.test_following import jsonl_lines
 
 pytestmark = pytest.mark.slow
 
-SIZE = 700_000
-"""Bytes of a rollout of which the first slice is a part."""
+ROLLOUT_BYTES = 700_000
+"""Size of a rollout that is longer than the first slice."""
 
 
 @pytest.fixture
 def rollout(tmp_path: Path) -> Path:
     path = tmp_path / "rollout.jsonl"
-    write_long(path, SIZE, seed=3, block_bytes=100_000)
+    write_long(path, ROLLOUT_BYTES, seed=3, block_bytes=100_000)
     return path
 
 
@@ -53,15 +53,15 @@ def big(tmp_path: Path) -> BigDocuments:
     return BigDocuments(folder=tmp_path / "kept", line_file_bytes=0)
 
 
-def described(trace: Trace) -> list[object]:
-    """All that a trace tells."""
+def trace_facts(trace: Trace) -> list[object]:
+    """Return the facts and spans of a trace; fail unless its keys lead to their spans."""
     spans = [(trace.span(i), trace.text(i)) for i in range(len(trace))]
-    actual = [trace.index_of(trace.span(i).key) for i in range(len(trace))]
-    assert actual == list(range(len(trace)))
+    indices = [trace.index_of(trace.span(i).key) for i in range(len(trace))]
+    assert indices == list(range(len(trace)))
     return [trace.meta, list(trace.problems), dict(trace.spawned), spans, trace.loaded]
 
 
-def read_here(path: Path) -> Trace:
+def read_directly(path: Path) -> Trace:
     (trace,) = read_file(path, named=True).traces
     read_fully(trace)
     return trace
@@ -75,13 +75,18 @@ def read_in_background(path: Path, big: BigDocuments) -> Trace:
     return trace
 
 
+def check_background_read(path: Path, big: BigDocuments) -> None:
+    """Fail unless a read in the background gives the same trace as a direct one."""
+    assert trace_facts(read_in_background(path, big)) == trace_facts(read_directly(path))
+
+
 def totals_of(trace: Trace) -> SpanTotals:
     totals = SpanTotals()
     totals.add(trace.columns(0, len(trace)))
     return totals
 
 
-def never(*_args: object, **_options: object) -> None:
+def fail_if_called(*_args: object, **_options: object) -> None:
     raise AssertionError("a process was begun")
 
 
@@ -118,50 +123,51 @@ def short_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(base, "FIRST_SLICE", 1)
 
 
-def through_blocks(path: Path, first: int, *, whole: bool = False) -> Trace:
-    """A trace whose spans come as the blocks of another reading, or as one of all, written and
-    read again."""
-    written, trace = (read_file(path, named=True).traces[0] for _ in range(2))
-    assert isinstance(written.spans, LineSpans)
-    assert isinstance(trace.spans, LineSpans)
+def copy_through_blocks(rollout: Path, block_bytes: int, *, whole: bool = False) -> Trace:
+    """Return a trace whose spans are read from the blocks, or the single block, of another one."""
+    source, copy = (read_file(rollout, named=True).traces[0] for _ in range(2))
+    assert isinstance(source.spans, LineSpans)
+    assert isinstance(copy.spans, LineSpans)
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
-        patch.setattr(lines, "_FIRST_BLOCK", first)
-        place = Path(folder, "index")
-        with place.open("wb") as written_to:
-            for one in written.spans.blocks():
-                write_block(written_to, one)
+        patch.setattr(lines, "_FIRST_BLOCK", block_bytes)
+        path = Path(folder, "index")
+        with path.open("wb") as index_file:
+            for block in source.spans.blocks():
+                write_block(index_file, block)
             if whole:
-                written_to.truncate(0)
-                written_to.seek(0)
-                for one in written.spans.whole():
-                    write_block(written_to, one)
-        with place.open("rb") as file:
-            for block in blocks_in(file.fileno(), place.stat().st_size):
-                assert trace.spans.append_block(block)
-    read_fully(trace)
-    return trace
+                index_file.truncate(0)
+                index_file.seek(0)
+                for block in source.spans.whole():
+                    write_block(index_file, block)
+        with path.open("rb") as file:
+            for block in blocks_in(file.fileno(), path.stat().st_size):
+                assert copy.spans.append_block(block)
+    read_fully(copy)
+    return copy
 
 
 @pytest.mark.usefixtures("short_slices")
 @given(RECORDS, ENDS, st.sampled_from([1, 300, 1 << 20]), st.booleans())
 def test_blocks_hold_the_spans_that_were_read(
-    records: Sequence[object], end: bytes, first: int, whole: bool
+    records: Sequence[object], end: bytes, block_bytes: int, whole: bool
 ) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder, "rollout.jsonl")
-        path.write_bytes(b"".join(lines_of(meta(), *records)) + end)
-        assert described(through_blocks(path, first, whole=whole)) == described(read_here(path))
+        path.write_bytes(b"".join(jsonl_lines(meta(), *records)) + end)
+        assert trace_facts(copy_through_blocks(path, block_bytes, whole=whole)) == trace_facts(
+            read_directly(path)
+        )
 
 
 def flat_state_of(parser: LineParser) -> bytes:
-    """All of a parser but its table, whatever of it is one object or several that are equal."""
+    """Pickle a parser without its table, and shared objects as often as they are used."""
 
-    class Flat(pickle.Pickler):
+    class FlatPickler(pickle.Pickler):
         def persistent_id(self, value: object, /) -> str | None:
             return "table" if value is parser.table else None
 
     file = BytesIO()
-    pickler = Flat(file)
+    pickler = FlatPickler(file)
     pickler.fast = True
     pickler.dump(parser)
     return file.getvalue()
@@ -170,30 +176,30 @@ def flat_state_of(parser: LineParser) -> bytes:
 @pytest.mark.usefixtures("short_slices")
 @given(RECORDS, ENDS, st.integers(1, 2000), st.sampled_from([50, 200, 900]), st.booleans())
 def test_an_index_is_the_same_however_the_file_is_cut(
-    records: Sequence[object], end: bytes, first: int, length: int, fork: bool
+    records: Sequence[object], end: bytes, block_bytes: int, range_bytes: int, is_fork: bool
 ) -> None:
-    """What other processes make of ranges of lines, lose, or tell late, changes no byte of it."""
-    begin = meta(forked_from_id="another") if fork else meta()
+    """Ranges of lines from other processes, some lost or late, change no byte of the index."""
+    header = meta(forked_from_id="another") if is_fork else meta()
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lines, "_FIRST_BLOCK", first)
+        patch.setattr(lines, "_FIRST_BLOCK", block_bytes)
         patch.setattr(lines, "state_of", flat_state_of)
-        patch.setattr(line_ranges, "RANGE_BYTES", length)
-        patch.setattr(line_ranges, "_OWN_BYTES", 1 + first // 4)
-        late = PickledWorkers(late=range(30))
+        patch.setattr(line_ranges, "RANGE_BYTES", range_bytes)
+        patch.setattr(line_ranges, "_OWN_BYTES", 1 + block_bytes // 4)
+        late_workers = PickledWorkers(late=range(30))
         path = Path(folder, "rollout.jsonl")
-        path.write_bytes(b"".join(lines_of(begin, *records)) + end)
-        made = []
-        workers = (PickledWorkers(), PickledWorkers([1, 2, 3]), late)
-        for rest in (None, *map(DigestFeed, workers)):
+        path.write_bytes(b"".join(jsonl_lines(header, *records)) + end)
+        indexes = []
+        workers = (PickledWorkers(), PickledWorkers([1, 2, 3]), late_workers)
+        for digest_feed in (None, *map(DigestFeed, workers)):
             spans = read_file(path, named=True).traces[0].spans
             assert isinstance(spans, LineSpans)
-            for _block in spans.blocks(rest):
+            for _block in spans.blocks(digest_feed):
                 pass
             file = BytesIO()
             for block in spans.whole():
                 write_block(file, block)
-            made.append(file.getvalue())
-        assert made[1:] == made[:1] * 3
+            indexes.append(file.getvalue())
+        assert indexes[1:] == indexes[:1] * 3
 
 
 @pytest.mark.usefixtures("short_slices")
@@ -202,36 +208,38 @@ def test_blocks_of_a_log_hold_its_spans(lines: Sequence[str], ended: bool) -> No
     with TemporaryDirectory() as folder:
         path = Path(folder, "run.log")
         path.write_text("begin\n" + "\n".join(lines) + "\n" * ended)
-        assert described(through_blocks(path, 100)) == described(read_here(path))
-        assert described(through_blocks(path, 100, whole=True)) == described(read_here(path))
+        assert trace_facts(copy_through_blocks(path, 100)) == trace_facts(read_directly(path))
+        assert trace_facts(copy_through_blocks(path, 100, whole=True)) == trace_facts(
+            read_directly(path)
+        )
 
 
 @pytest.mark.usefixtures("short_slices")
 def test_blocks_of_codex_exec_hold_its_spans(tmp_path: Path) -> None:
     item = {"id": "item_0", "type": "command_execution", "command": "ls"}
-    done = {**item, "aggregated_output": "a\n", "exit_code": 1, "status": "failed"}
+    completed = {**item, "aggregated_output": "a\n", "exit_code": 1, "status": "failed"}
     path = tmp_path / "exec.jsonl"
     path.write_bytes(
         b"".join(
-            lines_of(
+            jsonl_lines(
                 {"type": "thread.started", "thread_id": "t"},
                 {"type": "turn.started"},
                 {"type": "item.started", "item": item},
-                {"type": "item.completed", "item": done},
-                {"type": "item.completed", "item": {**done, "id": "item_1"}},
+                {"type": "item.completed", "item": completed},
+                {"type": "item.completed", "item": {**completed, "id": "item_1"}},
                 {"type": "item.completed", "item": {"id": "i", "type": "reasoning", "text": "so"}},
                 {"type": "turn.completed", "usage": {"input_tokens": 1 << 40, "output_tokens": 2}},
             )
         )
     )
-    local = read_here(path)
-    assert len(local) > 4
-    assert described(through_blocks(path, 1)) == described(local)
-    assert described(through_blocks(path, 1, whole=True)) == described(local)
+    expected = read_directly(path)
+    assert len(expected) > 4
+    assert trace_facts(copy_through_blocks(path, 1)) == trace_facts(expected)
+    assert trace_facts(copy_through_blocks(path, 1, whole=True)) == trace_facts(expected)
 
 
 def test_a_process_indexes_the_same_spans(rollout: Path, big: BigDocuments) -> None:
-    assert described(read_in_background(rollout, big)) == described(read_here(rollout))
+    check_background_read(rollout, big)
 
 
 def test_several_processes_index_the_same_spans(
@@ -245,21 +253,21 @@ def test_several_processes_index_the_same_spans(
     )
     monkeypatch.setattr(parallel, "_WORKER_CODE", code)
     write_long(rollout, 3_000_000, seed=3, block_bytes=100_000)
-    assert described(read_in_background(rollout, big)) == described(read_here(rollout))
+    check_background_read(rollout, big)
 
 
 def test_an_index_is_used_the_next_time(
     rollout: Path, big: BigDocuments, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read_in_background(rollout, big)
-    monkeypatch.setattr(document_process, "DocumentProcess", never)
+    monkeypatch.setattr(document_process, "DocumentProcess", fail_if_called)
     monkeypatch.setattr(codex.CodexParser, "finish", lambda _self: None)
     (trace,) = read_one(rollout, True, big).traces
-    loaded_count = len(trace)
-    monkeypatch.setattr(codex.CodexParser, "feed", never)
+    first_slice_count = len(trace)
+    monkeypatch.setattr(codex.CodexParser, "feed", fail_if_called)
     trace.spans.load_cached()
     assert trace.loaded.complete
-    assert len(trace) > loaded_count
+    assert len(trace) > first_slice_count
     assert trace.totals is not None
     assert trace.totals.block() == totals_of(trace).block()
 
@@ -267,45 +275,45 @@ def test_an_index_is_used_the_next_time(
 def test_totals_are_known_before_the_spans(
     rollout: Path, big: BigDocuments, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    everything = described(read_in_background(rollout, big))
-    monkeypatch.setattr(document_process, "DocumentProcess", never)
+    expected = trace_facts(read_in_background(rollout, big))
+    monkeypatch.setattr(document_process, "DocumentProcess", fail_if_called)
     (trace,) = read_one(rollout, True, big).traces
-    first = len(trace)
+    first_slice_count = len(trace)
     trace.spans.load_totals()
-    index_file = trace.totals
-    assert index_file is not None
-    assert len(trace) == first < index_file.span_count == trace.loaded.spans
+    totals = trace.totals
+    assert totals is not None
+    assert len(trace) == first_slice_count < totals.span_count == trace.loaded.spans
     assert trace.loaded.all_spans
     trace.spans.load_cached()
     assert trace.loaded.complete
-    assert len(trace) == index_file.span_count
-    assert index_file.block() == totals_of(trace).block()
-    assert described(trace) == everything
+    assert len(trace) == totals.span_count
+    assert totals.block() == totals_of(trace).block()
+    assert trace_facts(trace) == expected
 
 
 def test_totals_of_damaged_columns_are_not_used(
     rollout: Path, big: BigDocuments, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    everything = described(read_in_background(rollout, big))
+    expected = trace_facts(read_in_background(rollout, big))
     assert big.folder is not None
-    (place,) = big.folder.glob("*.spans")
-    data = bytearray(place.read_bytes())
+    (index_file,) = big.folder.glob("*.spans")
+    data = bytearray(index_file.read_bytes())
     data[len(data) // 2] ^= 0xFF
-    place.write_bytes(data)
-    monkeypatch.setattr(document_process, "DocumentProcess", never)
+    index_file.write_bytes(data)
+    monkeypatch.setattr(document_process, "DocumentProcess", fail_if_called)
     (trace,) = read_one(rollout, True, big).traces
     trace.spans.load_totals()
     trace.spans.load_cached()
     assert trace.totals is None
     assert trace.loaded.spans == 0
     read_fully(trace)
-    assert described(trace) == everything
+    assert trace_facts(trace) == expected
 
 
 def test_no_process_starts_without_a_cache(
     rollout: Path, big: BigDocuments, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(document_process, "DocumentProcess", never)
+    monkeypatch.setattr(document_process, "DocumentProcess", fail_if_called)
     (trace,) = read_one(rollout, True, big).traces
     loaded_count = len(trace)
     trace.spans.load_cached()
@@ -314,144 +322,144 @@ def test_no_process_starts_without_a_cache(
     trace.spans.read_in_background()
     read_fully(trace)
     trace.spans.stop_background_read()
-    assert described(trace) == described(read_here(rollout))
+    assert trace_facts(trace) == trace_facts(read_directly(rollout))
 
 
-def test_a_file_that_has_grown_is_read_on_from_where_its_index_ends(
+def test_a_file_that_has_grown_is_read_from_the_end_of_its_index(
     rollout: Path, big: BigDocuments, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read_in_background(rollout, big)
     with rollout.open("ab") as file:
-        file.writelines(lines_of(message("assistant", "more"), call("new"), output("new")))
-    fed: list[int] = []
+        file.writelines(jsonl_lines(message("assistant", "more"), call("new"), output("new")))
+    fed_lines: list[int] = []
     feed = codex.CodexParser.feed
 
-    def counted(self: codex.CodexParser, number: int, line: bytes, cut_off: bool, /) -> None:
-        fed.append(number)
+    def recording_feed(self: codex.CodexParser, number: int, line: bytes, cut_off: bool, /) -> None:
+        fed_lines.append(number)
         feed(self, number, line, cut_off)
 
-    local = described(read_here(rollout))
+    expected = trace_facts(read_directly(rollout))
     (trace,) = read_one(
         rollout, True, BigDocuments(folder=big.folder, line_file_bytes=10_000)
     ).traces
-    monkeypatch.setattr(codex.CodexParser, "feed", counted)
-    monkeypatch.setattr(document_process, "DocumentProcess", never)
+    monkeypatch.setattr(codex.CodexParser, "feed", recording_feed)
+    monkeypatch.setattr(document_process, "DocumentProcess", fail_if_called)
     trace.spans.read_in_background()
     read_fully(trace)
-    assert len(fed) == 3
-    assert described(trace) == local
+    assert len(fed_lines) == 3
+    assert trace_facts(trace) == expected
     monkeypatch.undo()
     assert (
-        described(read_in_background(rollout, big)) == local
-    )  # where there is more, a process goes on
+        trace_facts(read_in_background(rollout, big)) == expected
+    )  # a process continues the index
 
 
 def test_a_trace_that_came_from_an_index_is_followed(rollout: Path, big: BigDocuments) -> None:
-    for _ in range(2):  # while it is made, and from what was kept
+    for _ in range(2):  # while the index is written, and from the cached index
         trace = read_in_background(rollout, big)
         with rollout.open("ab") as file:
-            file.writelines(lines_of(output("none"), message("assistant", "more")))
+            file.writelines(jsonl_lines(output("none"), message("assistant", "more")))
         assert trace.follow() is Growth.MORE
         read_fully(trace)
-        assert described(trace) == described(read_here(rollout))
+        assert trace_facts(trace) == trace_facts(read_directly(rollout))
 
 
-def rewritten(path: Path) -> None:
+def rewrite(path: Path) -> None:
     stat = path.stat()
     path.write_bytes(path.read_bytes().replace(b"cache", b"CACHE"))
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns + 1))
 
 
-def cut(path: Path) -> None:
+def truncate(path: Path) -> None:
     data = path.read_bytes()
-    path.write_bytes(data[: data.rindex(b"\n", 0, SIZE // 2) + 1])
+    path.write_bytes(data[: data.rindex(b"\n", 0, ROLLOUT_BYTES // 2) + 1])
 
 
-def replaced_by_more(path: Path) -> None:
-    write_long(path, 2 * SIZE, seed=4, block_bytes=100_000)
+def replace_by_longer(path: Path) -> None:
+    write_long(path, 2 * ROLLOUT_BYTES, seed=4, block_bytes=100_000)
 
 
-@pytest.mark.parametrize("change", [rewritten, cut, replaced_by_more])
+@pytest.mark.parametrize("change", [rewrite, truncate, replace_by_longer])
 def test_the_index_of_another_content_is_not_used(
     change: Callable[[Path], None], rollout: Path, big: BigDocuments
 ) -> None:
     read_in_background(rollout, big)
     change(rollout)
-    assert described(read_in_background(rollout, big)) == described(read_here(rollout))
+    check_background_read(rollout, big)
 
 
-@pytest.mark.parametrize("place", [0, 100, 5_000, -1])
-def test_a_damaged_index_loses_no_span(place: int, rollout: Path, big: BigDocuments) -> None:
+@pytest.mark.parametrize("position", [0, 100, 5_000, -1])
+def test_a_damaged_index_loses_no_span(position: int, rollout: Path, big: BigDocuments) -> None:
     read_in_background(rollout, big)
     (index_file,) = (rollout.parent / "kept").glob("*.spans")
     data = bytearray(index_file.read_bytes())
-    data[place] ^= 0xFF
+    data[position] ^= 0xFF
     index_file.write_bytes(data)
-    assert described(read_in_background(rollout, big)) == described(read_here(rollout))
+    check_background_read(rollout, big)
 
 
 def test_spans_missing_from_a_process_are_read_in_this_process(
     rollout: Path, big: BigDocuments, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(parallel, "_WORKER_CODE", "raise SystemExit(1)")
-    assert described(read_in_background(rollout, big)) == described(read_here(rollout))
+    check_background_read(rollout, big)
     assert not list((rollout.parent / "kept").iterdir())
 
 
 def test_without_a_cache_folder_all_is_read_in_this_process(rollout: Path) -> None:
     (rollout.parent / "file").touch()
     big = BigDocuments(folder=rollout.parent / "file" / "kept", line_file_bytes=0)
-    assert described(read_in_background(rollout, big)) == described(read_here(rollout))
+    check_background_read(rollout, big)
 
 
-@pytest.mark.parametrize("comes_back", [True, False])
+@pytest.mark.parametrize("resumes", [True, False])
 def test_closing_a_trace_leaves_no_process(
-    comes_back: bool, rollout: Path, big: BigDocuments, monkeypatch: pytest.MonkeyPatch
+    resumes: bool, rollout: Path, big: BigDocuments, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_long(rollout, 4_000_000, seed=3, block_bytes=100_000)  # of several blocks
-    begun: list[DocumentProcess] = []
+    processes: list[DocumentProcess] = []
 
-    def noted(path: Path, documents: DocumentCache, *, lines: bool) -> DocumentProcess:
-        begun.append(DocumentProcess(path, documents, lines=lines))
-        return begun[-1]
+    def recording_process(path: Path, documents: DocumentCache, *, lines: bool) -> DocumentProcess:
+        processes.append(DocumentProcess(path, documents, lines=lines))
+        return processes[-1]
 
-    take = document_process.IndexInProgress.next
+    take_block = document_process.IndexInProgress.next
 
-    def spans_in_order(file: document_process.IndexInProgress, *, wait: bool) -> Block | None:
-        return take(file, wait=wait) if wait else None
+    def next_block(file: document_process.IndexInProgress, *, wait: bool) -> Block | None:
+        return take_block(file, wait=wait) if wait else None
 
-    monkeypatch.setattr(document_process, "DocumentProcess", noted)
-    monkeypatch.setattr(document_process.IndexInProgress, "next", spans_in_order)
+    monkeypatch.setattr(document_process, "DocumentProcess", recording_process)
+    monkeypatch.setattr(document_process.IndexInProgress, "next", next_block)
     (trace,) = read_one(rollout, True, big).traces
     trace.spans.read_in_background()
     loaded_count = len(trace)
     while len(trace) == loaded_count:
         trace.advance()
     trace.spans.stop_background_read()
-    assert begun[0].wait(0)
-    if comes_back:
+    assert processes[0].wait(0)
+    if resumes:
         trace.spans.read_in_background()
-        assert len(begun) == 2
+        assert len(processes) == 2
     read_fully(trace)
     trace.spans.stop_background_read()
-    assert described(trace) == described(read_here(rollout))
+    assert trace_facts(trace) == trace_facts(read_directly(rollout))
 
 
-def test_a_block_of_another_place_is_not_used(
+def test_a_block_of_another_offset_is_not_used(
     rollout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lines, "_FIRST_BLOCK", 100_000)
-    written, trace = (read_file(rollout, named=True).traces[0].spans for _ in range(2))
-    assert isinstance(written, LineSpans)
+    source, trace = (read_file(rollout, named=True).traces[0].spans for _ in range(2))
+    assert isinstance(source, LineSpans)
     assert isinstance(trace, LineSpans)
-    loaded_count = len(trace)
-    first, second = list(written.blocks())[:2]
+    first_slice_count = len(trace)
+    first, second = list(source.blocks())[:2]
     assert not trace.append_block(second)
-    assert len(trace) == loaded_count
+    assert len(trace) == first_slice_count
     assert trace.append_block(first)
-    after = len(trace)
-    assert trace.append_block(first)  # it is known by now
-    assert len(trace) == after > loaded_count
+    block_count = len(trace)
+    assert trace.append_block(first)  # its spans are there already
+    assert len(trace) == block_count > first_slice_count
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Broken JSON documents: the records before and after a damage."""
+"""Damaged JSON documents: the records before and after the damage."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ LAYOUTS = {
 layouts = pytest.mark.parametrize("text", LAYOUTS.values(), ids=LAYOUTS.keys())
 
 
-def salvaged(text: str) -> Repaired:
+def repair_damaged(text: str) -> Repaired:
     actual = repair(text)
     assert actual is not None
     assert actual.problems
@@ -45,72 +45,73 @@ def salvaged(text: str) -> Repaired:
     return actual
 
 
-def intact(found: Repaired) -> list[int]:
-    """The numbers of the messages that are as they were."""
-    value: object = found.value
+def intact_numbers(repaired: Repaired) -> list[int]:
+    """Return the numbers of the messages that are undamaged."""
+    value: object = repaired.value
     messages = value.get("messages") if isinstance(value, Mapping) else value
     assert isinstance(messages, list)
     return [message["at"] for message in messages if message in MESSAGES]
 
 
-def damaged_at(text: str, place: int, instead: str, length: int = 1) -> str:
-    return text[:place] + instead + text[place + length :]
+def replace_at(text: str, offset: int, replacement: str, length: int = 1) -> str:
+    return text[:offset] + replacement + text[offset + length :]
 
 
 @pytest.mark.slow
 @layouts
-@pytest.mark.parametrize("instead", ["", "~", '"', "\\", "\0", "{", "}", "[", "]", ",", "\n"])
-def test_one_damaged_character_loses_only_its_record(text: str, instead: str) -> None:
-    """At each of many places within message 9 but where its first key or brackets were hit."""
-    begin, end = text.index("number 9 said"), text.index("number 10 said")
-    whole = list(range(20))
-    for place in range(begin, end - 60, 7):
-        broken = damaged_at(text, place, instead)
+@pytest.mark.parametrize("replacement", ["", "~", '"', "\\", "\0", "{", "}", "[", "]", ",", "\n"])
+def test_one_damaged_character_loses_only_its_record(text: str, replacement: str) -> None:
+    """The damage is within message 9, after its first key and brackets."""
+    begin = text.index("number 9 said")
+    end = text.index("number 10 said")
+    numbers = list(range(20))
+    for offset in range(begin, end - 60, 7):
+        broken = replace_at(text, offset, replacement)
         try:
             json.loads(broken)
         except ValueError:
-            survivors = intact(salvaged(broken))
-            lost = [number for number in whole if number not in survivors]
-            assert set(lost) <= {9}, (place, broken[place - 40 : place + 40])
+            survivors = intact_numbers(repair_damaged(broken))
+            lost = [number for number in numbers if number not in survivors]
+            assert set(lost) <= {9}, (offset, broken[offset - 40 : offset + 40])
 
 
 @pytest.mark.slow
 @layouts
 def test_damage_of_any_kind_loses_few_records(text: str) -> None:
-    """Brackets, quotes and commas as well: two records at most, but for one time in twenty."""
-    draw = random.Random(5)
-    lost = []
+    """Damaged brackets, quotes and commas lose at most two records, in 19 of 20 cases."""
+    rng = random.Random(5)
+    lost_counts = []
     first = text.index("number 3 said")
     for _ in range(150):
-        place = draw.randrange(first, len(text))
-        broken = damaged_at(text, place, draw.choice(['"', "~", "{", "]", ""]), draw.randrange(20))
+        offset = rng.randrange(first, len(text))
+        broken = replace_at(text, offset, rng.choice(['"', "~", "{", "]", ""]), rng.randrange(20))
         try:
             json.loads(broken)
         except ValueError:
-            lost.append(20 - len(intact(salvaged(broken))))
-    assert len(lost) > 50
-    assert sum(number > 2 for number in lost) <= len(lost) / 20
+            lost_counts.append(20 - len(intact_numbers(repair_damaged(broken))))
+    assert len(lost_counts) > 50
+    assert sum(number > 2 for number in lost_counts) <= len(lost_counts) / 20
 
 
 @layouts
 def test_a_document_that_is_cut_off_keeps_its_beginning(text: str) -> None:
     for part in range(5, 20):
-        place = len(text) * part // 20
-        actual = salvaged(text[:place])
-        complete = sum(text.index(f'"c{number}"') + 200 < place for number in range(20))
-        survivors = intact(actual)
+        cut = len(text) * part // 20
+        actual = repair_damaged(text[:cut])
+        complete = sum(text.index(f'"c{number}"') + 200 < cut for number in range(20))
+        survivors = intact_numbers(actual)
         assert survivors == list(range(len(survivors)))
         assert len(survivors) >= complete
         assert "cut off" in actual.problems[-1].message
-        assert actual.problems[-1].place == f"line {text.count(chr(10), 0, place) + 1}"
+        assert actual.problems[-1].place == f"line {text.count(chr(10), 0, cut) + 1}"
 
 
 def test_a_text_that_is_cut_off_keeps_its_beginning() -> None:
-    actual = salvaged('{"messages": [{"role": "user", "content": "well begun is \\u00')
+    actual = repair_damaged('{"messages": [{"role": "user", "content": "well begun is \\u00')
     assert actual.value == {"messages": [{"role": "user", "content": "well begun is "}]}
-    assert salvaged('[{"a": 12, "b": 3').value == [{"a": 12}]
-    assert salvaged('[{"a": 12}, {"b": tr').value == [{"a": 12}]
-    assert salvaged('[{"a": 12}, {"b').value == [{"a": 12}]
+    assert repair_damaged('[{"a": 12, "b": 3').value == [{"a": 12}]
+    assert repair_damaged('[{"a": 12}, {"b": tr').value == [{"a": 12}]
+    assert repair_damaged('[{"a": 12}, {"b').value == [{"a": 12}]
 
 
 @pytest.mark.parametrize(
@@ -142,18 +143,18 @@ def test_a_text_that_is_cut_off_keeps_its_beginning() -> None:
     ],
 )
 def test_lost_syntax_is_distinguished_from_lost_text(text: str, value: object) -> None:
-    assert salvaged(text).value == value
+    assert repair_damaged(text).value == value
 
 
 def test_a_problem_names_the_line() -> None:
     text = LAYOUTS["pretty"].replace('"at": 9', '"at": ~~')
-    (problem,) = salvaged(text).problems
+    (problem,) = repair_damaged(text).problems
     line = LAYOUTS["pretty"][: LAYOUTS["pretty"].index('"at": 9')].count("\n") + 1
     assert problem.place == f"line {line}"
 
 
 def test_text_after_a_document_is_a_problem() -> None:
-    actual = salvaged('{"a":\n[1]} {"b": 2}\n' + "x" * 5)
+    actual = repair_damaged('{"a":\n[1]} {"b": 2}\n' + "x" * 5)
     assert actual.value == {"a": [1]}
     (problem,) = actual.problems
     assert problem.place == "line 2"
@@ -161,7 +162,7 @@ def test_text_after_a_document_is_a_problem() -> None:
 
 
 def test_lone_surrogates_are_replaced() -> None:
-    actual = salvaged('{"a": "\\ud800x", "b": {"\\udfff": "\\ud83d\\ude00"}, "c": ~}')
+    actual = repair_damaged('{"a": "\\ud800x", "b": {"\\udfff": "\\ud83d\\ude00"}, "c": ~}')
     assert actual.value == {"a": "\ufffdx", "b": {"\ufffd": "\U0001f600"}}
 
 
@@ -169,8 +170,8 @@ def test_lone_surrogates_are_replaced() -> None:
 @pytest.mark.parametrize("closed", [True, False])
 def test_deep_nesting_is_left_out(opening: str, closed: bool) -> None:
     closing = {"[": "]", '{"a":': "}", '{"a":[[': "]]}"}[opening]
-    nest = opening * 10_000 + "1" + (closing * 10_000 if closed else "")
-    actual = salvaged(f'{{"first": {{"x": 1}}, "deep": {nest}, "last": {{"y": 2}}}}')
+    deep_value = opening * 10_000 + "1" + (closing * 10_000 if closed else "")
+    actual = repair_damaged(f'{{"first": {{"x": 1}}, "deep": {deep_value}, "last": {{"y": 2}}}}')
     assert isinstance(actual.value, dict)
     assert actual.value["first"] == {"x": 1}
     assert not closed or actual.value["last"] == {"y": 2}
@@ -213,15 +214,15 @@ def test_records_without_a_line_feed_are_separated() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("indent", [None, 2])
-def test_a_thousand_damages_in_a_big_file_are_read_past(indent: int | None) -> None:
-    """Reading the rest anew after each of them would take an hour."""
-    draw = random.Random(3)
+def test_a_big_file_with_a_thousand_damages_is_repaired(indent: int | None) -> None:
+    """Parsing the remaining text again after each damage would take an hour."""
+    rng = random.Random(3)
     record = {"role": "user", "content": "word " * 60, "calls": [{"args": {"a": [1, {"b": 2}]}}]}
     text = json.dumps({"messages": [{**record, "at": n} for n in range(10_000)]}, indent=indent)
     broken = list(text)
-    for place in draw.sample(range(100, len(text)), 1000):
-        broken[place] = draw.choice('"~\0}')
-    actual = salvaged("".join(broken))
+    for offset in rng.sample(range(100, len(text)), 1000):
+        broken[offset] = rng.choice('"~\0}')
+    actual = repair_damaged("".join(broken))
     assert isinstance(actual.value, dict)
     messages = actual.value["messages"]
     assert isinstance(messages, list)
@@ -245,42 +246,50 @@ def test_a_thousand_damages_in_a_big_file_are_read_past(indent: int | None) -> N
     ],
 )
 def test_hostile_text_is_repaired_in_bounded_time(text: str) -> None:
-    """Each of these would take hours if every beginning were followed to the end of the text."""
+    """Each text would take hours if every opening bracket were followed to its end."""
     actual = repair(text)
     assert actual is None or len(actual.problems) <= 202
 
 
-PIECES = st.sampled_from(
+TOKENS = st.sampled_from(
     ['"', "\\", "{", "}", "[", "]", ":", ",", "\n", " ", "1", "-", "null", '"a"', '"b":', "~", "\0"]
 )
 
 
 @settings(max_examples=100)
-@given(st.lists(PIECES, max_size=60).map("".join))
-def test_any_sequence_of_json_tokens_is_read_or_refused(pieces: str) -> None:
+@given(st.lists(TOKENS, max_size=60).map("".join))
+def test_any_sequence_of_json_tokens_is_read_or_refused(tokens: str) -> None:
     for beginning in ('{"a": ', "[{}, ", '[\n  {\n    "k": '):
-        actual = repair(beginning + pieces)
+        actual = repair(beginning + tokens)
         if actual is not None:
             json.dumps(actual.value).encode("utf-8")
             assert actual.value
 
 
 RECORDS = [{"a": 1, "b": "x\u2028y}{"}, {"a": 2, "b": {"c": [1, 'a \\ and "b']}}, {"a": 3}]
-WRITTEN = [json.dumps(record, ensure_ascii=False) for record in RECORDS]
+ENCODED_RECORDS = [json.dumps(record, ensure_ascii=False) for record in RECORDS]
 SPLITS: dict[str, tuple[bytes, list[object]]] = {
-    "lines": ("\n".join(WRITTEN).encode(), RECORDS),
-    "CRLF and a mark": (("\ufeff" + "\r\n".join(WRITTEN)).encode(), RECORDS),
-    "glued": ("".join(WRITTEN).encode(), RECORDS),
-    "pretty": ("\n".join(json.dumps(each, indent=2) for each in RECORDS).encode(), RECORDS),
-    "text sequence": ("".join(f"\x1e{each}\n" for each in WRITTEN).encode(), RECORDS),
+    "lines": ("\n".join(ENCODED_RECORDS).encode(), RECORDS),
+    "CRLF and a mark": (("\ufeff" + "\r\n".join(ENCODED_RECORDS)).encode(), RECORDS),
+    "glued": ("".join(ENCODED_RECORDS).encode(), RECORDS),
+    "pretty": ("\n".join(json.dumps(record, indent=2) for record in RECORDS).encode(), RECORDS),
+    "text sequence": ("".join(f"\x1e{record}\n" for record in ENCODED_RECORDS).encode(), RECORDS),
     "events": (
-        (": hello\n" + "".join(f"event: a\ndata: {each}\n\n" for each in WRITTEN)).encode(),
+        (
+            ": hello\n" + "".join(f"event: a\ndata: {record}\n\n" for record in ENCODED_RECORDS)
+        ).encode(),
         RECORDS,
     ),
-    "NUL bytes": (f"{WRITTEN[0]}\n".encode() + bytes(99) + WRITTEN[1].encode(), RECORDS[:2]),
-    "UTF-16": ("\n".join(WRITTEN).encode("utf-16"), RECORDS),
-    "behind a cut one": (f"{WRITTEN[0][:9]}{WRITTEN[1]}\n{WRITTEN[2]}".encode(), RECORDS[1:]),
-    "cut end": (f"{WRITTEN[0]}\n{WRITTEN[1][:9]}".encode(), RECORDS[:1]),
+    "NUL bytes": (
+        f"{ENCODED_RECORDS[0]}\n".encode() + bytes(99) + ENCODED_RECORDS[1].encode(),
+        RECORDS[:2],
+    ),
+    "UTF-16": ("\n".join(ENCODED_RECORDS).encode("utf-16"), RECORDS),
+    "after a cut record": (
+        f"{ENCODED_RECORDS[0][:9]}{ENCODED_RECORDS[1]}\n{ENCODED_RECORDS[2]}".encode(),
+        RECORDS[1:],
+    ),
+    "cut end": (f"{ENCODED_RECORDS[0]}\n{ENCODED_RECORDS[1][:9]}".encode(), RECORDS[:1]),
     "no records": (b"a log that says {} now", []),
     "nothing": (b"", []),
     "too deep": (b"[" * 100_000, []),

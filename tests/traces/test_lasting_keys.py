@@ -1,4 +1,4 @@
-"""Keys of spans that stay when records are appended to a file."""
+"""Keys of spans that do not change when records are appended to a file."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ def read_all(path: Path) -> dict[str, Trace]:
 def test_keys_of_real_files_stay_when_lines_are_appended(
     data: st.DataObject, tmp_path: Path
 ) -> None:
-    growing = (*CORPUS.rglob("*.jsonl"), *SAMPLES.glob("*.jsonl"))
-    path = data.draw(st.sampled_from(sorted(growing)))
+    paths = (*CORPUS.rglob("*.jsonl"), *SAMPLES.glob("*.jsonl"))
+    path = data.draw(st.sampled_from(sorted(paths)))
     content = path.read_bytes()
-    ends = [place + 1 for place, byte in enumerate(content) if byte == 0x0A]
+    ends = [offset + 1 for offset, byte in enumerate(content) if byte == 0x0A]
     end = data.draw(st.sampled_from(ends))
     grown = tmp_path / path.name
     grown.write_bytes(content[:end])
-    before = texts_by_key(grown)
+    texts = texts_by_key(grown)
     grown.write_bytes(content)
-    assert texts_at_keys(grown, before) == before, (path.name, end)
+    assert texts_at_keys(grown, texts) == texts, (path.name, end)
 
 
 def texts_by_key(path: Path) -> dict[str, str]:
@@ -73,8 +73,8 @@ def texts_at_keys(path: Path, keys: Iterable[str]) -> dict[str, str]:
     return texts
 
 
-def in_field(document: dict[str, object], field: str) -> Write:
-    """Return a function that writes records as the list in one field of a document."""
+def writer_of_field(document: dict[str, object], field: str) -> Write:
+    """Return a function that writes records as the list in a field of a document."""
 
     def write(path: Path, records: Sequence[object]) -> Path:
         return write_json(path, {**document, field: list(records)})
@@ -111,7 +111,7 @@ def records_in(name: str, *parts_of_names: str, field: str | None = None) -> lis
     return list(records.values())
 
 
-class Growth(NamedTuple):
+class GrowingFormat(NamedTuple):
     """A format whose files grow.
 
     Attributes:
@@ -146,43 +146,43 @@ STEPS: Final = records_in(
     "atif", "keys-stay", "a-run-of-the-standard", "a-later-step", "without-an-id", field="steps"
 )
 
-GROWTHS: Final[dict[str, Growth]] = {
-    "codex": Growth(write_lines, 0, CODEX),
-    "codex exec": Growth(write_lines, 2, EXEC, texts_grow=True),
-    "codex otel logs": Growth(write_lines, 1, OTEL_LOGS),
-    "openhands": Growth(write_list, 3, EVENTS, once=True),
-    "openhands sdk": Growth(write_list, 3, SDK_EVENTS, once=True),
-    "messages": Growth(write_list, 6, MESSAGES["messages"]),
-    "messages in lines": Growth(write_lines, 6, MESSAGES["messages"]),
-    "mini-swe-agent": Growth(in_field(MINI_RUN, "messages"), 2, MINI_MESSAGES),
-    "atif": Growth(in_field(TRAJECTORY, "steps"), 1, STEPS),
+GROWING_FORMATS: Final[dict[str, GrowingFormat]] = {
+    "codex": GrowingFormat(write_lines, 0, CODEX),
+    "codex exec": GrowingFormat(write_lines, 2, EXEC, texts_grow=True),
+    "codex otel logs": GrowingFormat(write_lines, 1, OTEL_LOGS),
+    "openhands": GrowingFormat(write_list, 3, EVENTS, once=True),
+    "openhands sdk": GrowingFormat(write_list, 3, SDK_EVENTS, once=True),
+    "messages": GrowingFormat(write_list, 6, MESSAGES["messages"]),
+    "messages in lines": GrowingFormat(write_lines, 6, MESSAGES["messages"]),
+    "mini-swe-agent": GrowingFormat(writer_of_field(MINI_RUN, "messages"), 2, MINI_MESSAGES),
+    "atif": GrowingFormat(writer_of_field(TRAJECTORY, "steps"), 1, STEPS),
 }
 
 
-@pytest.mark.parametrize("name", GROWTHS)
+@pytest.mark.parametrize("name", GROWING_FORMATS)
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_keys_stay_when_records_are_appended(
     name: str, data: st.DataObject, tmp_path: Path
 ) -> None:
-    growth = GROWTHS[name]
-    beginning = list(growth.records[: growth.beginning])
-    rest = growth.records[growth.beginning :]
-    if growth.once:
-        drawn = data.draw(st.permutations(rest))[:9]
+    growing_format = GROWING_FORMATS[name]
+    beginning = list(growing_format.records[: growing_format.beginning])
+    later_records = growing_format.records[growing_format.beginning :]
+    if growing_format.once:
+        appended = data.draw(st.permutations(later_records))[:9]
     else:
-        drawn = data.draw(st.lists(st.sampled_from(rest), max_size=12))
-    until = data.draw(st.integers(0, len(drawn)))
+        appended = data.draw(st.lists(st.sampled_from(later_records), max_size=12))
+    cut = data.draw(st.integers(0, len(appended)))
     path = tmp_path / "grown.json"
-    growth.write(path, beginning + drawn[:until])
-    before = texts_by_key(path)
-    assert list(texts_by_key(path).items()) == list(before.items())
-    after = texts_at_keys(growth.write(path, beginning + drawn), before)
-    assert growth.texts_grow or after == before
+    growing_format.write(path, beginning + appended[:cut])
+    texts = texts_by_key(path)
+    assert list(texts_by_key(path).items()) == list(texts.items())
+    later_texts = texts_at_keys(growing_format.write(path, beginning + appended), texts)
+    assert growing_format.texts_grow or later_texts == texts
 
 
 def test_keys_of_messages_that_were_one_span_find_the_first_of_their_parts(tmp_path: Path) -> None:
-    """Labels of versions that showed such a message as one text stay where they were."""
+    """Labels of versions that showed such a message as one span keep their place."""
     bedrock = tmp_path / "bedrock.json"
     bedrock.write_text(golden_text("message-list", "messages-of-parts-bedrock"))
     goose = write_lines(

@@ -22,8 +22,8 @@ def by_name(reports: list[FileReport]) -> dict[str, FileReport]:
     return {report.path.name: report for report in reports}
 
 
-def settled(report: FileReport) -> bool:
-    """Return whether a report has a format, or was skipped, or has failed."""
+def has_one_result(report: FileReport) -> bool:
+    """Return whether a report has exactly one of a format, a skip reason and a failure."""
     return [report.format, report.skipped, report.failed].count(None) == 2
 
 
@@ -75,7 +75,7 @@ def test_a_file_that_is_no_trace_is_skipped_with_a_reason(
 ) -> None:
     (tmp_path / name).write_bytes(content)
     (report,) = scan([tmp_path])
-    assert settled(report)
+    assert has_one_result(report)
     assert report.skipped is not None
     assert reason in report.skipped
 
@@ -104,14 +104,14 @@ def test_a_file_that_is_no_trace_is_refused_when_named(
 ) -> None:
     path = tmp_path / name
     path.write_bytes(content)
-    (actual,) = scan([tmp_path])
-    assert settled(actual)
-    assert actual.skipped is not None
-    (named,) = scan([path])
-    assert settled(named)
-    assert named.failed is not None
-    assert "no trace" in named.failed
-    assert "looked for" in named.failed
+    (report,) = scan([tmp_path])
+    assert has_one_result(report)
+    assert report.skipped is not None
+    (named_report,) = scan([path])
+    assert has_one_result(named_report)
+    assert named_report.failed is not None
+    assert "no trace" in named_report.failed
+    assert "looked for" in named_report.failed
 
 
 def test_a_trace_with_a_document_s_name_is_read_when_it_is_named(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_a_trace_with_a_document_s_name_is_read_when_it_is_named(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("content", "place"),
+    ("content", "line"),
     [
         (b'{"messages": [\n{"role": "us', "line 2"),
         (b"{\n\n]", "line 3"),
@@ -128,15 +128,15 @@ def test_a_trace_with_a_document_s_name_is_read_when_it_is_named(tmp_path: Path)
     ],
 )
 def test_json_that_is_broken_has_failed_with_its_place(
-    tmp_path: Path, content: bytes, place: str
+    tmp_path: Path, content: bytes, line: str
 ) -> None:
     path = tmp_path / "broken.json"
     path.write_bytes(content)
     report = read_file(path, named=False)
-    assert settled(report)
+    assert has_one_result(report)
     assert report.failed is not None
     assert "not JSON" in report.failed
-    assert place in report.failed
+    assert line in report.failed
 
 
 def test_missing_and_unreadable_files_have_failed(tmp_path: Path) -> None:
@@ -221,17 +221,19 @@ def test_an_outcomes_file_fills_missing_facts(tmp_path: Path) -> None:
     reports = by_name(list(scan([tmp_path])))
     (a,) = reports["a.jsonl"].traces
     assert (a.meta.outcome, a.meta.score, a.meta.benchmark) == (Outcome.FAILED, 0.25, "sre")
-    assert a.meta.system == "codex", "what the file tells is not overridden"
+    assert a.meta.system == "codex", "facts in the file are not overridden"
     first, second = reports["b.json"].traces
     assert [first.meta.outcome, second.meta.outcome] == [Outcome.SUCCEEDED, Outcome.SUCCEEDED]
-    told = reports["outcomes.csv"]
-    assert told.skipped is not None
-    assert told.skipped.startswith("4 rows of outcomes, of which 3 match a trace; 1 problem,")
-    assert [problem.place for problem in told.problems] == ["line 5"]
-    assert "'gone.json'" in told.problems[0].message
-    alone = read_file(tmp_path / "a.jsonl", named=True).traces[0]
-    assert alone.meta.outcome is Outcome.FAILED
-    check_sound(alone)
+    outcomes_report = reports["outcomes.csv"]
+    assert outcomes_report.skipped is not None
+    assert outcomes_report.skipped.startswith(
+        "4 rows of outcomes, of which 3 match a trace; 1 problem,"
+    )
+    assert [problem.place for problem in outcomes_report.problems] == ["line 5"]
+    assert "'gone.json'" in outcomes_report.problems[0].message
+    named_trace = read_file(tmp_path / "a.jsonl", named=True).traces[0]
+    assert named_trace.meta.outcome is Outcome.FAILED
+    check_sound(named_trace)
 
 
 def test_bad_rows_of_outcomes_are_problems(tmp_path: Path) -> None:
@@ -241,25 +243,23 @@ def test_bad_rows_of_outcomes_are_problems(tmp_path: Path) -> None:
     )
     reports = by_name(list(scan([tmp_path])))
     assert reports["a.jsonl"].traces[0].meta.outcome is Outcome.FAILED
-    words = reports["outcomes.csv"].skipped
-    assert words is not None
-    assert "problems, the first: line 2" in words
-    assert "line 2" in words
+    reason = reports["outcomes.csv"].skipped
+    assert reason is not None
+    assert "problems, the first: line 2" in reason
+    assert "line 2" in reason
     (tmp_path / "outcomes.csv").write_bytes(b'x,y\n"unfinished')
-    words = by_name(list(scan([tmp_path])))["outcomes.csv"].skipped
-    assert words is not None
-    assert "no column named 'trace'" in words
+    reason = by_name(list(scan([tmp_path])))["outcomes.csv"].skipped
+    assert reason is not None
+    assert "no column named 'trace'" in reason
 
 
-def test_outcomes_of_files_outside_the_scan_are_not_missing(
-    tmp_path: Path,
-) -> None:
-    one = write_json(tmp_path / "a.json", {"messages": CHAT})
+def test_outcomes_of_files_outside_the_scan_are_not_missing(tmp_path: Path) -> None:
+    path = write_json(tmp_path / "a.json", {"messages": CHAT})
     write_json(tmp_path / "b.json", {"messages": CHAT[:1]})
     outcomes = tmp_path / "outcomes.csv"
     outcomes.write_text("trace,outcome\na.json,failed\nb.json,failed\n")
-    assert by_name(list(scan([one, outcomes])))["outcomes.csv"].problems == ()
-    assert by_name(list(scan([tmp_path], without=[one])))["outcomes.csv"].problems == ()
+    assert by_name(list(scan([path, outcomes])))["outcomes.csv"].problems == ()
+    assert by_name(list(scan([tmp_path], without=[path])))["outcomes.csv"].problems == ()
 
 
 def test_a_rollout_in_a_folder_is_not_read_to_its_end(tmp_path: Path) -> None:
@@ -271,7 +271,7 @@ def test_a_rollout_in_a_folder_is_not_read_to_its_end(tmp_path: Path) -> None:
     assert len(trace) == 3000
 
 
-def test_opening_a_rollout_imports_nothing_heavy(tmp_path: Path) -> None:
+def test_opening_a_rollout_imports_no_slow_package(tmp_path: Path) -> None:
     path = write(tmp_path, meta(), call("a"), output("a"))
     code = (
         "import sys\nfrom pathlib import Path\n"
@@ -281,7 +281,7 @@ def test_opening_a_rollout_imports_nothing_heavy(tmp_path: Path) -> None:
         "print(sorted(name for name in third if name in ('textual', 'rich', 'click', 'numpy',\n"
         "    'sqlalchemy', 'openai', 'rapidfuzz')))\n"
     )
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
-    assert done.stdout.strip() == "[]"
+    assert process.stdout.strip() == "[]"

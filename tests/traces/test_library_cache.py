@@ -10,19 +10,19 @@ import pytest
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.library import read_fully, scan
 from mast_tui.traces.model import FileReport, Trace, TraceSummary
-from mast_tui.traces.scan import file_reader as one_file
+from mast_tui.traces.scan import file_reader
 from mast_tui.traces.scan.library_cache import LibraryCache
-from tests.traces.checks import check_sound, write_json
-from tests.traces.test_runs import MAIN, family, keys_of
+from tests.traces.checks import check_sound, keys_of, write_json
+from tests.traces.nested_runs import MAIN, write_run
 
 CHAT = [{"role": "user", "content": "sum it up"}, {"role": "assistant", "content": "done"}]
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with a run of several files, a list of conversations, and what is no trace."""
+    """Write a folder of a run of several files, conversations, and files that are no traces."""
     folder = tmp_path / "traces"
-    family(folder)
+    write_run(folder)
     write_json(folder / "chat.json", {"messages": CHAT, "model": "m-1"})
     write_json(folder / "many.json", [{"messages": CHAT}, {"messages": CHAT[:1]}])
     write_json(folder / "package.json", {"name": "x"})
@@ -30,12 +30,12 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-def look(folder: Path, library: Path) -> list[FileReport]:
-    with LibraryCache(library) as kept:
-        return list(scan([folder], library=kept))
+def scan_cached(folder: Path, library: Path) -> list[FileReport]:
+    with LibraryCache(library) as cache:
+        return list(scan([folder], library=cache))
 
 
-def facts(reports: list[FileReport]) -> list[object]:
+def report_facts(reports: list[FileReport]) -> list[object]:
     return [
         (
             report.path,
@@ -58,15 +58,15 @@ def traces_of(reports: list[FileReport]) -> list[Trace]:
 
 @pytest.fixture
 def files_read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the files that are read, not taken from the cache."""
+    """Collect the names of files that are read instead of taken from the cache."""
     names: list[str] = []
-    original = one_file._read_by_recognition
+    original = file_reader._read_by_recognition
 
-    def noted(source: Source, named: bool) -> FileReport:
+    def recording_read(source: Source, named: bool) -> FileReport:
         names.append(source.path.name)
         return original(source, named)
 
-    monkeypatch.setattr(one_file, "_read_by_recognition", noted)
+    monkeypatch.setattr(file_reader, "_read_by_recognition", recording_read)
     return names
 
 
@@ -74,10 +74,10 @@ def test_a_second_scan_gives_the_same_from_the_cache(
     folder: Path, tmp_path: Path, files_read: list[str]
 ) -> None:
     library = tmp_path / "cache" / "library.db"
-    first = look(folder, library)
+    first = scan_cached(folder, library)
     files_read.clear()
-    second = look(folder, library)
-    assert facts(second) == facts(first)
+    second = scan_cached(folder, library)
+    assert report_facts(second) == report_facts(first)
     assert files_read == ["broken.json"]
 
 
@@ -85,30 +85,30 @@ def test_a_cache_of_other_fields_is_not_used(
     folder: Path, tmp_path: Path, files_read: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library = tmp_path / "library.db"
-    first = look(folder, library)
-    every = list(files_read)
+    first = scan_cached(folder, library)
+    all_files = list(files_read)
     files_read.clear()
     monkeypatch.setattr(TraceSummary, "_fields", TraceSummary._fields[::-1])
-    assert facts(look(folder, library)) == facts(first)
-    assert sorted(files_read) == sorted(every)
+    assert report_facts(scan_cached(folder, library)) == report_facts(first)
+    assert sorted(files_read) == sorted(all_files)
 
 
 def test_a_trace_from_the_cache_is_read_when_it_is_opened(folder: Path, tmp_path: Path) -> None:
     library = tmp_path / "library.db"
-    at_first = {trace.identity.trace_id: trace for trace in traces_of(look(folder, library))}
-    for trace in traces_of(look(folder, library)):
-        known = at_first[trace.identity.trace_id]
+    scanned = {trace.identity.trace_id: trace for trace in traces_of(scan_cached(folder, library))}
+    for trace in traces_of(scan_cached(folder, library)):
+        expected = scanned[trace.identity.trace_id]
         assert (len(trace), trace.loaded.complete) == (0, False)
-        assert trace.loaded.spans == len(known)
+        assert trace.loaded.spans == len(expected)
         read_fully(trace)
-        read_fully(known)
+        read_fully(expected)
         check_sound(trace)
-        assert keys_of(trace) == keys_of(known)
-        assert trace.meta == known.meta
+        assert keys_of(trace) == keys_of(expected)
+        assert trace.meta == expected.meta
 
 
 @pytest.mark.parametrize(
-    ("name", "before", "after"),
+    ("name", "old_text", "new_text"),
     [
         ("chat.json", "sum it up", "total it"),
         ("01/rollout-a.jsonl", "all done", "half done"),
@@ -116,28 +116,29 @@ def test_a_trace_from_the_cache_is_read_when_it_is_opened(folder: Path, tmp_path
     ],
 )
 def test_changed_files_are_read_again(
-    folder: Path, tmp_path: Path, name: str, before: str, after: str
+    folder: Path, tmp_path: Path, name: str, old_text: str, new_text: str
 ) -> None:
     library = tmp_path / "library.db"
-    look(folder, library)
+    scan_cached(folder, library)
     path = folder / name
-    path.write_text(path.read_text().replace(before, after))
+    path.write_text(path.read_text().replace(old_text, new_text))
     os.utime(path, ns=(1, path.stat().st_mtime_ns + 1_000_000))
     texts = []
-    for trace in traces_of(look(folder, library)):
+    for trace in traces_of(scan_cached(folder, library)):
         read_fully(trace)
         texts += [trace.text(index) for index in range(len(trace))]
-    assert after in texts
+    assert new_text in texts
 
 
 def test_a_new_sub_agent_joins_its_cached_run(folder: Path, tmp_path: Path) -> None:
     library = tmp_path / "library.db"
-    late = folder / "02" / "rollout-c.jsonl"
-    content = late.read_bytes()
-    late.unlink()
-    look(folder, library)
-    late.write_bytes(content)
-    run = next(t for t in traces_of(look(folder, library)) if t.identity.trace_id == MAIN)
+    path = folder / "02" / "rollout-c.jsonl"
+    content = path.read_bytes()
+    path.unlink()
+    scan_cached(folder, library)
+    path.write_bytes(content)
+    traces = traces_of(scan_cached(folder, library))
+    run = next(trace for trace in traces if trace.identity.trace_id == MAIN)
     read_fully(run)
     assert "grandchild was here" in [run.text(index) for index in range(len(run))]
 
@@ -146,8 +147,9 @@ def test_a_file_that_is_gone_when_its_trace_is_opened_is_a_problem(
     folder: Path, tmp_path: Path
 ) -> None:
     library = tmp_path / "library.db"
-    look(folder, library)
-    trace = next(t for t in traces_of(look(folder, library)) if t.path.name == "chat.json")
+    scan_cached(folder, library)
+    traces = traces_of(scan_cached(folder, library))
+    trace = next(trace for trace in traces if trace.path.name == "chat.json")
     (folder / "chat.json").unlink()
     assert not trace.advance()
     assert trace.loaded.complete
@@ -157,5 +159,5 @@ def test_a_file_that_is_gone_when_its_trace_is_opened_is_a_problem(
 
 def test_all_is_read_without_a_library_cache(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    reports = look(folder, tmp_path / "file" / "library.db")
+    reports = scan_cached(folder, tmp_path / "file" / "library.db")
     assert len(traces_of(reports)) == 4

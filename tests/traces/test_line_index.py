@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from mast_tui.traces.index.line_index import LineIndex, MemoryContent
 from mast_tui.traces.io.source import Source
+from tests.traces.counting_content import CountingContent
 
 contents = st.lists(
     st.one_of(st.binary(max_size=30), st.sampled_from([b"\n", b"\r\n", b"\n\n", b"x" * 200]))
@@ -32,33 +33,21 @@ def test_all_lines_are_found_in_slices_of_any_size(data: bytes, slice_bytes: int
 
 
 @given(contents, st.data())
-def test_consecutive_lines_are_read_unchanged(data: bytes, draw: st.DataObject) -> None:
+def test_consecutive_lines_are_read_unchanged(data: bytes, choices: st.DataObject) -> None:
     index = LineIndex(MemoryContent(data), len(data))
     lines = index.advance(1 << 20)
     if not lines:
         return
-    first = draw.draw(st.integers(1, len(lines)))
-    last = draw.draw(st.integers(first, len(lines)))
+    first = choices.draw(st.integers(1, len(lines)))
+    last = choices.draw(st.integers(first, len(lines)))
     assert index.read(first, last) == b"\n".join(lines[first - 1 : last])
 
 
-class CountingContent(MemoryContent):
-    """Counts how often it is read, and how much at most."""
-
-    reads = 0
-    most = 0
-
-    def read(self, offset: int, length: int, /) -> bytes:
-        self.reads += 1
-        self.most = max(self.most, length)
-        return super().read(offset, length)
-
-
 @given(contents, st.lists(st.integers(0, 1 << 20), max_size=30))
-def test_lines_are_the_same_in_any_order_of_reading(data: bytes, places: list[int]) -> None:
+def test_lines_are_the_same_in_any_order_of_reading(data: bytes, offsets: list[int]) -> None:
     index = LineIndex(MemoryContent(data), len(data))
     lines = index.advance(1 << 20)
-    numbers = [place % len(lines) + 1 for place in places if lines]
+    numbers = [offset % len(lines) + 1 for offset in offsets if lines]
     assert [index.read(n, n) for n in numbers] == [lines[n - 1] for n in numbers]
 
 
@@ -93,10 +82,10 @@ def test_a_slice_stops_soon_after_its_size(tmp_path: Path) -> None:
 def test_a_slice_is_small_with_longer_lines() -> None:
     data = (b"x" * 9_999 + b"\n") * 1_000
     index = LineIndex(MemoryContent(data), len(data))
-    given = []
+    line_counts = []
     while not index.complete:
-        given.append(len(index.advance(1_000)))
-    assert given == [1] * 1_000
+        line_counts.append(len(index.advance(1_000)))
+    assert line_counts == [1] * 1_000
 
 
 @pytest.mark.parametrize("slice_bytes", [1_000, 32_000, 1 << 20])
@@ -107,7 +96,7 @@ def test_reads_are_few_and_bounded_for_any_size_of_slices(slice_bytes: int) -> N
         index.advance(slice_bytes)
     assert len(index) == 200_000
     assert content.reads == 9
-    assert content.most <= 256 * 1024
+    assert content.longest <= 256 * 1024
 
 
 @given(contents, st.integers(1, 50))
@@ -122,7 +111,7 @@ def test_only_returned_lines_are_counted(data: bytes, slice_bytes: int) -> None:
 
 
 class FailingContent(MemoryContent):
-    """Cannot be read from some byte on, for a while."""
+    """Content of which only the beginning can be read while it is broken."""
 
     broken = True
 

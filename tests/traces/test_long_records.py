@@ -1,4 +1,4 @@
-"""Files with a long first record, with deep nesting, and with blocks that are never closed."""
+"""Files with a long first record, deep nesting, or unclosed blocks."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def test_a_first_record_longer_than_the_head_is_recognised(name: str, tmp_path: 
     text = golden_text(name, FIRST_LINES[name])
     path.write_text(text)
     expected = lines_of(path)
-    first, rest = text.split("\n", 1)
-    path.write_text(f'{{"filler": "{LONGER_THAN_HEAD}", {first[1:]}\n{rest}')
+    first_line, later_lines = text.split("\n", 1)
+    path.write_text(f'{{"filler": "{LONGER_THAN_HEAD}", {first_line[1:]}\n{later_lines}')
     assert [reader.name for reader in recognising_readers(Source(path))] == [name]
     assert lines_of(path) == expected
 
@@ -71,9 +71,9 @@ def lines_of(path: Path) -> list[str]:
 def test_a_deeply_nested_field_of_a_message_hides_no_other_message(
     tmp_path: Path, field: str, opening: str, closing: str
 ) -> None:
-    deep = opening * 1000 + "1" + closing * 1000
+    deep_value = opening * 1000 + "1" + closing * 1000
     message = json.dumps({"role": "assistant", "content": "said", field: 0})
-    message = message.replace(" 0}", f" {deep}}}")
+    message = message.replace(" 0}", f" {deep_value}}}")
     path = tmp_path / "x.json"
     path.write_text(
         f'{{"input": [{{"role": "user", "content": "go"}}, {message}], '
@@ -95,7 +95,7 @@ def test_deeply_nested_runs_are_read(tmp_path: Path) -> None:
 
 
 def test_blocks_that_are_never_closed_stay_text(tmp_path: Path) -> None:
-    """Searching the end of each block would take hours."""
+    """A search for the end of each block would take hours."""
     run = json.loads(golden_text("mini-swe-agent", "keys-stay"))
     run["messages"].append({"role": "assistant", "content": "<bash>" * 100_000})
     trace = read_one(MINI_READER, write_json(tmp_path / "run.json", run))

@@ -1,4 +1,4 @@
-"""Records of MAST-Data: the logs of frameworks within them."""
+"""Records of MAST-Data with the logs of frameworks."""
 
 from __future__ import annotations
 
@@ -10,11 +10,7 @@ import pytest
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport
 from mast_tui.traces.readers.mast_data import READER
-from tests.traces.checks import (
-    SAMPLES,
-    read_file,
-    write_json,
-)
+from tests.traces.checks import SAMPLES, read_file, write_json
 from tests.traces.golden import golden_text
 
 FRAMEWORKS = ("appworld", "chatdev", "hyperagent", "magentic-one", "metagpt", "openmanus")
@@ -36,7 +32,7 @@ def record(log: object, **fields: object) -> dict[str, object]:
     }
 
 
-def spans_of(report: FileReport) -> list[list[tuple[str, str]]]:
+def keys_and_texts(report: FileReport) -> list[list[tuple[str, str]]]:
     return [
         [(trace.span(index).key, trace.text(index)) for index in range(len(trace))]
         for trace in report.traces
@@ -51,10 +47,10 @@ def test_the_log_of_a_record_is_read_as_the_log_alone(name: str, tmp_path: Path)
     log.write_text(LOGS[name], encoding="utf-8")
     reader = recognise(Source(log))
     assert reader is not None
-    alone = read_file(reader, log)
-    inside = read_file(READER, write_json(tmp_path / "run.json", record(LOGS[name])))
-    assert spans_of(inside) == spans_of(alone)
-    assert inside.traces[0].meta.system == alone.traces[0].meta.system
+    log_report = read_file(reader, log)
+    record_report = read_file(READER, write_json(tmp_path / "run.json", record(LOGS[name])))
+    assert keys_and_texts(record_report) == keys_and_texts(log_report)
+    assert record_report.traces[0].meta.system == log_report.traces[0].meta.system
 
 
 @pytest.mark.slow
@@ -64,19 +60,20 @@ def test_every_planted_failure_of_the_samples_is_at_its_place() -> None:
 
     for name in ("planted.jsonl", "clean.jsonl"):
         for line in (SAMPLES / name).read_text(encoding="utf-8").splitlines():
-            plant = json.loads(line)
-            path = SAMPLES / plant["trace"]
+            planted = json.loads(line)
+            path = SAMPLES / planted["trace"]
             if path.suffix == ".jsonl":
                 continue
             reader = recognise(Source(path))
             assert reader is not None
             report = read_file(reader, path)
-            (trace,) = (t for t in report.traces if t.record == plant["record"])
-            first, last = trace.index_of(plant["first"]), trace.index_of(plant["last"])
-            assert first is not None, plant
-            assert last is not None, plant
-            assert first <= last, plant
-            if plant["quote"] is not None:
-                index = trace.index_of(plant["quote_span"])
-                assert index is not None, plant
-                assert plant["quote"] in trace.text(index), plant
+            (trace,) = (trace for trace in report.traces if trace.record == planted["record"])
+            first = trace.index_of(planted["first"])
+            last = trace.index_of(planted["last"])
+            assert first is not None, planted
+            assert last is not None, planted
+            assert first <= last, planted
+            if planted["quote"] is not None:
+                index = trace.index_of(planted["quote_span"])
+                assert index is not None, planted
+                assert planted["quote"] in trace.text(index), planted

@@ -29,7 +29,7 @@ CHAT: list[dict[str, object]] = [
 
 
 def write_parquet(path: Path, rows: list[dict[str, object]], **options: object) -> Path:
-    """``rows`` as a Parquet table at ``path``."""
+    """Write ``rows`` to ``path`` as a Parquet table; return the path."""
     table = import_module("pyarrow").Table.from_pylist(rows)
     import_module("pyarrow.parquet").write_table(table, str(path), **options)
     return path

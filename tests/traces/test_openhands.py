@@ -41,7 +41,7 @@ def test_other_folders_are_no_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "source", "known"),
+    ("kind", "source", "expected"),
     [
         ("SomethingNewEvent", "agent", True),
         ("SomethingNewEvent", "cron", False),
@@ -50,6 +50,6 @@ def test_other_folders_are_no_run(tmp_path: Path) -> None:
     ],
 )
 def test_a_new_kind_of_event_is_recognised_by_ending_and_source(
-    kind: str, source: str, known: bool
+    kind: str, source: str, expected: bool
 ) -> None:
-    assert is_sdk_event({**SDK_EVENTS[0], "kind": kind, "source": source}) is known
+    assert is_sdk_event({**SDK_EVENTS[0], "kind": kind, "source": source}) is expected

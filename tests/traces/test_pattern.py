@@ -1,4 +1,4 @@
-"""Regular expressions with linear time and the matches of Python."""
+"""Regular expressions with linear time and the matches of Python's."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from mast_tui.traces.search.text_search import MOST_MATCHES
     ],
 )
 def test_a_pattern_matches_where_python_matches(pattern: str, text: str) -> None:
-    made = Pattern(pattern)
+    compiled = Pattern(pattern)
     flags = re.MULTILINE | (0 if pattern == "Err" else re.IGNORECASE)
-    wanted = [m.span() for m in re.finditer(pattern, text, flags) if m.group()]
-    assert wanted
-    assert list(made.match_ranges(text)) == wanted
-    assert made.count(text, tuple) == len(wanted)
-    assert made.count("nothing", lambda: ("a row", text)) == 1
+    ranges = [m.span() for m in re.finditer(pattern, text, flags) if m.group()]
+    assert ranges
+    assert list(compiled.match_ranges(text)) == ranges
+    assert compiled.count(text, tuple) == len(ranges)
+    assert compiled.count("nothing", lambda: ("a row", text)) == 1
 
 
 @pytest.mark.parametrize("text", ["(", "a{2,1}", "[z-a]", "*", "\\"])
@@ -45,7 +45,7 @@ def test_an_invalid_pattern_is_an_error(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("(?<=a)b", "is a look-around"),
         (r"(a)\1", "is a back-reference"),
@@ -54,8 +54,8 @@ def test_an_invalid_pattern_is_an_error(text: str) -> None:
         ("a++", "bad repetition"),
     ],
 )
-def test_unsupported_syntax_is_an_error(text: str, said: str) -> None:
-    with pytest.raises(InvalidPattern, match=said):
+def test_unsupported_syntax_is_an_error(text: str, message: str) -> None:
+    with pytest.raises(InvalidPattern, match=message):
         Pattern(text)
 
 
@@ -66,7 +66,8 @@ def test_matching_is_linear_in_the_length_of_the_text() -> None:
 
 
 def test_searching_matches_stops_at_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    pattern, text = Pattern("a"), "a" * 2 * MOST_MATCHES
+    pattern = Pattern("a")
+    text = "a" * 2 * MOST_MATCHES
     clock = "mast_tui.traces.search.pattern.monotonic"
     monkeypatch.setattr(clock, lambda: 0.0)
     assert len(pattern.match_ranges(text)) == MOST_MATCHES

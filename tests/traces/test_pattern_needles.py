@@ -1,4 +1,4 @@
-"""Needles of patterns: texts that every match holds, which spare most of the matching."""
+"""Needles of patterns: texts of every match, which save most of the matching."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from mast_tui.traces.search.pattern import InvalidPattern, Pattern, literals_of
 from mast_tui.traces.search.text_search import TextSearch
 from tests.traces.rollouts import message, meta
 from tests.traces.test_text_search import (
-    BEHIND_PREVIEW,
-    everything,
+    FULL_PREVIEW,
+    all_hits,
     rollout_bytes,
     rollout_of,
     rollouts,
@@ -35,7 +35,7 @@ texts = st.lists(
 
 
 @pytest.mark.parametrize(
-    ("pattern", "needs"),
+    ("pattern", "needles"),
     [
         (r"kubectl get \w+ -n", ("kubectl get ",)),
         ("colou?r", ("colo",)),
@@ -47,10 +47,10 @@ texts = st.lists(
         ("a{2}bc", ("bc",)),
     ],
 )
-def test_the_longest_text_that_every_match_holds(
-    pattern: str, needs: tuple[str, ...] | None
+def test_the_needle_is_the_longest_text_of_every_match(
+    pattern: str, needles: tuple[str, ...] | None
 ) -> None:
-    assert literals_of(pattern, exact=True) == needs
+    assert literals_of(pattern, exact=True) == needles
 
 
 def test_letters_with_several_cases_are_no_part_of_the_needle() -> None:
@@ -61,18 +61,18 @@ def test_letters_with_several_cases_are_no_part_of_the_needle() -> None:
 @settings(max_examples=150)
 @given(patterns, texts)
 @example("ab{x", "ab{x")
-def test_every_match_holds_the_needle(pattern: str, text: str) -> None:
+def test_every_match_contains_the_needle(pattern: str, text: str) -> None:
     try:
         matcher = Pattern(pattern)
     except InvalidPattern:
         assume(False)
-    needs = literals_of(pattern, exact=matcher.exact)
-    if needs is not None and matcher.match_ranges(text):
-        assert any(folded(need) in folded(text) for need in needs)
+    needles = literals_of(pattern, exact=matcher.exact)
+    if needles is not None and matcher.match_ranges(text):
+        assert any(folded(needle) in folded(text) for needle in needles)
 
 
-class Unsifted(Pattern):
-    """A pattern that has every text looked at."""
+class Unfiltered(Pattern):
+    """A pattern that is matched against every text."""
 
     @property
     def prefilter(self) -> Prefilter | None:
@@ -90,14 +90,14 @@ class Unsifted(Pattern):
 def test_a_prefiltered_search_finds_the_same(data: bytes, pattern: str, start: int) -> None:
     trace = rollout_of(data)[0]
     start = min(start, len(trace))
-    sifted = TextSearch(trace, Pattern(pattern), start)
-    assert everything(sifted, 600) == everything(TextSearch(trace, Unsifted(pattern), start))
+    filtered = TextSearch(trace, Pattern(pattern), start)
+    assert all_hits(filtered, 600) == all_hits(TextSearch(trace, Unfiltered(pattern), start))
 
 
 def test_most_lines_are_dropped_without_being_parsed() -> None:
-    said = [message("assistant", f"{BEHIND_PREVIEW} nothing {i}") for i in range(300)]
-    said[77] = message("assistant", f"{BEHIND_PREVIEW} the zebra-{77} runs")
-    trace, _content, parser = rollout_of(rollout_bytes([meta(), *said]))
-    parser.made = 0
-    assert len(everything(TextSearch(trace, Pattern(r"zebra-\d+"), 0))) == 1
-    assert parser.made == 1
+    messages = [message("assistant", f"{FULL_PREVIEW} nothing {i}") for i in range(300)]
+    messages[77] = message("assistant", f"{FULL_PREVIEW} the zebra-{77} runs")
+    trace, _content, parser = rollout_of(rollout_bytes([meta(), *messages]))
+    parser.texts_made = 0
+    assert len(all_hits(TextSearch(trace, Pattern(r"zebra-\d+"), 0))) == 1
+    assert parser.texts_made == 1

@@ -68,7 +68,7 @@ def codex(*payloads: dict[str, object]) -> list[object]:
 
 
 TOOL_USE = {"type": "tool_use", "id": "t", "name": "computer", "input": {"action": "screenshot"}}
-DONE = [{"done": {"text": "ok"}}]
+DONE_ACTIONS = [{"done": {"text": "ok"}}]
 SOURCES: dict[str, tuple[object, list[str]]] = {
     "OpenAI": (
         {
@@ -180,17 +180,17 @@ SOURCES: dict[str, tuple[object, list[str]]] = {
         {
             "history": [
                 {
-                    "model_output": {"action": DONE},
+                    "model_output": {"action": DONE_ACTIONS},
                     "result": [{"extracted_content": "ok"}],
                     "state": {"title": "Shop", "url": "http://x", "screenshot": RED},
                 },
                 {
-                    "model_output": {"action": DONE},
+                    "model_output": {"action": DONE_ACTIONS},
                     "result": [{"extracted_content": "ok"}],
                     "state": {"screenshot_path": "shots/1.png"},
                 },
                 {
-                    "model_output": {"action": DONE},
+                    "model_output": {"action": DONE_ACTIONS},
                     "result": [{"extracted_content": "ok"}],
                     "state": {"screenshot_path": "../outside.png"},
                 },
@@ -206,23 +206,23 @@ SOURCES: dict[str, tuple[object, list[str]]] = {
 
 def trace_of(folder: Path, content: object) -> Trace:
     """Return the trace of a JSON document, or of a list as lines, beside a picture."""
-    inner = folder / "run"
-    (inner / "shots").mkdir(parents=True)
-    (inner / "shots" / "1.png").write_bytes(png(32, 16, 20))
+    run_folder = folder / "run"
+    (run_folder / "shots").mkdir(parents=True)
+    (run_folder / "shots" / "1.png").write_bytes(png(32, 16, 20))
     (folder / "outside.png").write_bytes(png(32, 16, 20))
     if isinstance(content, list):
-        path = inner / "run.jsonl"
+        path = run_folder / "run.jsonl"
         path.write_text("".join(f"{json.dumps(line)}\n" for line in content))
     else:
-        path = inner / "run.json"
+        path = run_folder / "run.json"
         path.write_text(json.dumps(content))
     trace = read_file(path, named=True).traces[0]
     read_fully(trace)
     return trace
 
 
-def without_bytes(picture: Picture) -> str:
-    """Return the description of a picture without its length."""
+def type_and_size(picture: Picture) -> str:
+    """Return the type and size of a picture."""
     return ", ".join(picture.description.split(", ")[:2])
 
 
@@ -231,8 +231,8 @@ def test_each_span_has_its_pictures(name: str, tmp_path: Path) -> None:
     content, expected = SOURCES[name]
     trace = trace_of(tmp_path, content)
     finder = PictureFinder(trace)
-    shown = [" | ".join(map(without_bytes, finder.of_span(index))) for index in range(len(trace))]
-    assert shown == expected
+    actual = [" | ".join(map(type_and_size, finder.of_span(index))) for index in range(len(trace))]
+    assert actual == expected
 
 
 def test_traces_on_lines_of_one_file_have_their_own_pictures(tmp_path: Path) -> None:
@@ -242,8 +242,8 @@ def test_traces_on_lines_of_one_file_have_their_own_pictures(tmp_path: Path) -> 
     path = tmp_path / "runs.jsonl"
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     traces = read_file(path, named=True).traces
-    pictures = [PictureFinder(trace).of_span(0) for trace in traces]
-    assert [[without_bytes(picture) for picture in one] for one in pictures] == [[A_RED], [A_DARK]]
+    pictures = [[*map(type_and_size, PictureFinder(trace).of_span(0))] for trace in traces]
+    assert pictures == [[A_RED], [A_DARK]]
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from tests.traces.checks import write_json, write_json_lines
 from tests.traces.rollouts import message, meta, write
 
 ROOT: Final = Path(__file__).parents[2]
-PLACE: Final = "reader odd of odd-reader 2.5"
+LABEL: Final = "reader odd of odd-reader 2.5"
 CHAT: Final = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
 
 OPENING: Final = """
@@ -44,50 +44,51 @@ def fresh_plugins() -> Iterator[None]:
     sys.modules.pop("odd_reader", None)
 
 
-def bring(folder: Path, monkeypatch: pytest.MonkeyPatch, *code: str) -> None:
-    """Have a package with this module installed in ``folder``."""
-    told = folder / "odd_reader-2.5.dist-info"
-    told.mkdir(parents=True)
-    (told / "METADATA").write_text("Metadata-Version: 2.1\nName: odd-reader\nVersion: 2.5\n")
-    (told / "entry_points.txt").write_text(f"[{GROUP}]\nodd = odd_reader:Reader\n")
+def install_reader(folder: Path, monkeypatch: pytest.MonkeyPatch, *code: str) -> None:
+    """Install a package with this module in ``folder``."""
+    dist_info = folder / "odd_reader-2.5.dist-info"
+    dist_info.mkdir(parents=True)
+    (dist_info / "METADATA").write_text("Metadata-Version: 2.1\nName: odd-reader\nVersion: 2.5\n")
+    (dist_info / "entry_points.txt").write_text(f"[{GROUP}]\nodd = odd_reader:Reader\n")
     (folder / "odd_reader.py").write_text(dedent("\n".join(code)))
     monkeypatch.syspath_prepend(folder)
 
 
-def only(path: Path) -> FileReport:
+def read_report(path: Path) -> FileReport:
     (report,) = scan([path])
     return report
 
 
 @pytest.mark.slow  # it is built and installed
-def test_an_installed_package_brings_a_reader(tmp_path: Path) -> None:
-    """The example of the page on formats, as it stands there."""
+def test_an_installed_package_adds_a_reader(tmp_path: Path) -> None:
+    """The package is the example in ``docs/formats.md``."""
     pytest.importorskip("pip")
     page = (ROOT / "docs" / "formats.md").read_text("utf-8")
-    package, target = tmp_path / "package", tmp_path / "installed"
+    package = tmp_path / "package"
+    target = tmp_path / "installed"
     package.mkdir()
     for name, language in (("pyproject.toml", "toml"), ("mast_turns.py", "python")):
         code = page.split(f"```{language}\n", 1)[1].split("```", 1)[0]
         (package / name).write_text(code, "utf-8")
     options = "--quiet --no-index --no-deps --no-build-isolation --disable-pip-version-check"
-    run(["-m", "pip", "install", *options.split(), "--target", str(target), str(package)])
+    run_python(["-m", "pip", "install", *options.split(), "--target", str(target), str(package)])
 
     turns = {"model": "m", "turns": [{"by": "ann", "text": "hello"}, 3, {"text": "bye"}]}
     path = write_json(tmp_path / "run.json", turns)
-    beside = {**os.environ, "PYTHONPATH": str(target)}
-    told = run(["-m", "mast_tui", "inspect", str(path), "--spans", "--json"], beside)
-    (file,) = json.loads(told)["files"]
+    environment = {**os.environ, "PYTHONPATH": str(target)}
+    output = run_python(["-m", "mast_tui", "inspect", str(path), "--spans", "--json"], environment)
+    (file,) = json.loads(output)["files"]
     assert file["format"] == "turns"
-    (listed,) = [trace["span_list"] for trace in file["traces"]]
-    assert [(span["key"], span["agent"]) for span in listed] == [
+    (spans,) = [trace["span_list"] for trace in file["traces"]]
+    assert [(span["key"], span["agent"]) for span in spans] == [
         ("/turns/0", "ann"),
         ("/turns/2", "agent"),
     ]
     assert [problem["place"] for problem in file["problems"]] == ["/turns/1"]
 
 
-def run(command: list[str], environment: dict[str, str] | None = None) -> str:
-    done = subprocess.run(
+def run_python(command: list[str], environment: dict[str, str] | None = None) -> str:
+    process = subprocess.run(
         [sys.executable, *command],
         cwd=ROOT,
         env=environment,
@@ -96,8 +97,8 @@ def run(command: list[str], environment: dict[str, str] | None = None) -> str:
         check=False,
         timeout=120,
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    assert process.returncode == 0, process.stderr
+    return process.stdout
 
 
 BROKEN: Final = {
@@ -113,19 +114,19 @@ BROKEN: Final = {
         ["Reader = 5"],
         "cannot be used: AttributeError: 'int' object has no attribute 'recognises'",
     ),
-    "raises when it is made": (
+    "raises when it is created": (
         [OPENING, "        def __init__(self):\n            raise KeyError('model')"],
         "cannot be used: KeyError: 'model'",
     ),
-    "takes every file": (
+    "recognises every file": (
         ["class Reader:\n    def recognises(self, source):\n        return True"],
         "is not used: it wrongly recognises 'words.txt'",
     ),
-    "takes every JSON": (
+    "recognises every JSON": (
         ["class Reader:\n    def recognises(self, source):\n        return bool(source.json)"],
         "is not used: it wrongly recognises 'record.json'",
     ),
-    "raises when it is asked": (
+    "raises when it checks a file": (
         [
             OPENING,
             "        def recognises(self, source):",
@@ -138,11 +139,11 @@ BROKEN: Final = {
         [OPENING, "        def read(self, source):\n            return 1 / 0"],
         "failed to read this file: ZeroDivisionError: division by zero",
     ),
-    "gives no report": (
+    "returns no report": (
         [OPENING, "        def read(self, source):\n            return None"],
         "failed to read this file: TypeError: expected a FileReport, found NoneType",
     ),
-    "gives no traces": (
+    "returns no traces": (
         [
             OPENING,
             "        def read(self, source):",
@@ -150,7 +151,7 @@ BROKEN: Final = {
         ],
         "failed to read this file: TypeError: its traces are not Trace objects",
     ),
-    "finds nothing": (
+    "finds no trace": (
         [
             OPENING,
             "        def read(self, source):",
@@ -162,36 +163,37 @@ BROKEN: Final = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("code", "words"), BROKEN.values(), ids=BROKEN)
+@pytest.mark.parametrize(("code", "error"), BROKEN.values(), ids=BROKEN)
 def test_a_broken_reader_is_a_problem_and_loses_no_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: list[str], words: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: list[str], error: str
 ) -> None:
     chat = write_json(tmp_path / "chat.json", CHAT)
     log = tmp_path / "run.log"
     log.write_text("hello\n\nthis is odd\n")
-    other = write_json(tmp_path / "other.json", {"odd": 1})
-    without = [only(path) for path in (chat, log)]
-    bring(tmp_path / "installed", monkeypatch, *code)
+    unknown_file = write_json(tmp_path / "other.json", {"odd": 1})
+    reports_without_plugin = [read_report(path) for path in (chat, log)]
+    install_reader(tmp_path / "installed", monkeypatch, *code)
     plugins.cache_clear()
-    for path, alone in zip((chat, log), without, strict=True):
-        report = only(path)
-        assert (report.format, len(report.traces)) == (alone.format, 1)
-        assert report.traces[0].identity == alone.traces[0].identity
-        assert [(problem.place, problem.message) for problem in report.problems] == [(PLACE, words)]
-    assert f"JSON of no known trace format; {PLACE} {words};" in (only(other).failed or "")
+    for path, expected in zip((chat, log), reports_without_plugin, strict=True):
+        report = read_report(path)
+        assert (report.format, len(report.traces)) == (expected.format, 1)
+        assert report.traces[0].identity == expected.traces[0].identity
+        assert [(problem.place, problem.message) for problem in report.problems] == [(LABEL, error)]
+    failed = read_report(unknown_file).failed
+    assert f"JSON of no known trace format; {LABEL} {error};" in (failed or "")
 
 
 def test_files_of_builtin_formats_are_not_offered_to_plugins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bring(tmp_path / "installed", monkeypatch, *BROKEN["takes every file"][0])
+    install_reader(tmp_path / "installed", monkeypatch, *BROKEN["recognises every file"][0])
     (tmp_path / "run").mkdir()
     rollout = write(tmp_path / "run", meta(), message("user", "hello"))
     session = {"sessionId": "s", "uuid": "u", "parentUuid": None, "type": "user"}
-    spoken = {**session, "message": {"role": "user", "content": "hello"}}
-    log = write_json_lines(tmp_path / "session.jsonl", spoken, {**spoken, "uuid": "v"})
+    user_record = {**session, "message": {"role": "user", "content": "hello"}}
+    log = write_json_lines(tmp_path / "session.jsonl", user_record, {**user_record, "uuid": "v"})
     for path, name in ((rollout, "codex"), (log, "claude-code")):
-        report = only(path)
+        report = read_report(path)
         assert (report.format, report.problems) == (name, ())
     assert "odd_reader" not in sys.modules
 
@@ -199,7 +201,7 @@ def test_files_of_builtin_formats_are_not_offered_to_plugins(
 def test_caches_are_cleared_by_a_new_reader(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = cache_version()
-    assert cache_version() == before
-    bring(tmp_path / "installed", monkeypatch, OPENING)
-    assert cache_version() != before
+    version = cache_version()
+    assert cache_version() == version
+    install_reader(tmp_path / "installed", monkeypatch, OPENING)
+    assert cache_version() != version

@@ -30,39 +30,39 @@ JSON = st.recursive(
 
 @given(st.text(max_size=600), st.integers(0, 700))
 def test_a_preview_is_the_beginning_on_one_line(text: str, lead: int) -> None:
-    line, whole = preview(text, lead)
-    begun = text[lead:] if text[lead:].strip() else text
-    folded = " ".join(begun.split())
+    line, is_complete = preview(text, lead)
+    shown_text = text[lead:] if text[lead:].strip() else text
+    folded = " ".join(shown_text.split())
     assert folded.startswith(line)
     assert len(line) == min(len(folded), PREVIEW_CHARS)
-    assert whole == (line == " ".join(text.split()))
+    assert is_complete == (line == " ".join(text.split()))
 
 
 def test_a_preview_examines_only_the_beginning_of_a_text() -> None:
-    class Watched(str):
+    class UnsplittableText(str):
         def split(self, *_args: object, **_kwargs: object) -> list[str]:
             raise AssertionError("the whole text was split")
 
-    line, whole = preview(Watched("word " * 1_000_000))
+    line, is_complete = preview(UnsplittableText("word " * 1_000_000))
     assert line.startswith("word word")
-    assert not whole
+    assert not is_complete
 
 
 def test_a_preview_of_text_after_long_blank_space_is_not_complete() -> None:
-    line, whole = preview("seen" + " " * 100_000 + "unseen")
+    line, is_complete = preview("seen" + " " * 100_000 + "unseen")
     assert line == "seen"
-    assert not whole
+    assert not is_complete
 
 
 @given(st.lists(st.sampled_from(["a", "a~2", "a~2~2", "b", ""])))
-def test_repeated_keys_become_unique_and_others_stay(wanted: list[str]) -> None:
+def test_repeated_keys_become_unique_and_others_stay(requested: list[str]) -> None:
     keys = UniqueKeys()
-    taken: list[str] = []
-    for want in wanted:
-        key = keys.take(want)
-        assert key not in taken
-        assert key == want if want not in taken else key.startswith(f"{want}~")
-        taken.append(key)
+    unique: list[str] = []
+    for request in requested:
+        key = keys.take(request)
+        assert key not in unique
+        assert key == request if request not in unique else key.startswith(f"{request}~")
+        unique.append(key)
 
 
 def test_repeated_keys_are_numbered_from_two() -> None:
@@ -172,7 +172,7 @@ def test_times_become_unix_seconds(value: object, seconds: float | None) -> None
 
 
 @pytest.mark.parametrize(
-    ("arguments", "shown"),
+    ("arguments", "expected"),
     [
         ('{"command": ["bash", "-lc", "kubectl get pods"], "workdir": "/srv"}', "kubectl get pods"),
         ('{"cmd": "ls -la\\nwc"}', "ls -la wc"),
@@ -183,5 +183,5 @@ def test_times_become_unix_seconds(value: object, seconds: float | None) -> None
         ("*** Begin Patch", "*** Begin Patch"),
     ],
 )
-def test_a_call_preview_shows_its_arguments(arguments: str, shown: str) -> None:
-    assert call_preview(arguments)[0] == shown
+def test_a_call_preview_shows_its_arguments(arguments: str, expected: str) -> None:
+    assert call_preview(arguments)[0] == expected

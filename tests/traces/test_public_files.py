@@ -58,7 +58,7 @@ def test_the_list_names_each_file_with_its_commit_and_hash() -> None:
 
 
 def test_listed_files_are_read() -> None:
-    """Every file at hand with the result ``read`` gives a sound trace with spans, by its format."""
+    """Every present file with the result ``read`` gives sound traces of its format with spans."""
     files = listed_files()
     present = [file for file in files if file.local_path.is_file()]
     for file in present:

@@ -1,4 +1,4 @@
-"""Files of Python's literals, which look like JSON but for their quotes."""
+"""Files of Python literals, which look like JSON except for their quotes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_values_become_values_of_json() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        '{"a": 1}',  # as much JSON as anything: nothing for this reader
+        '{"a": 1}',  # JSON is for another reader
         "{'a': open('x')}",
         "{'a': __import__('os')}",
         "{'a': [",

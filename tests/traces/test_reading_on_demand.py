@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.traces.index.lazy_span import lazy_span, relocated_span
-from mast_tui.traces.index.line_index import LineIndex, MemoryContent
+from mast_tui.traces.index.line_index import LineIndex
 from mast_tui.traces.index.lines import LineSpans, feed_lines
 from mast_tui.traces.index.span_table import SpanTable
 from mast_tui.traces.io.source import Source
@@ -24,18 +24,19 @@ from mast_tui.traces.model import (
 )
 from mast_tui.traces.preview import call_preview, preview
 from mast_tui.traces.readers.codex.reader import READER
-from tests.traces.checks import SAMPLES
+from tests.traces.checks import SAMPLES, spans_of
+from tests.traces.counting_content import CountingContent
 
 IDENTITY = TraceIdentity("some", "00", 0, "test", 1, native=False)
 
 
-class CountingParser:
-    """Makes a span of each line, and counts how often it is asked for a text."""
+class LineParser:
+    """A parser that makes a span of each line, and counts the texts that it makes."""
 
     def __init__(self) -> None:
         self.table = SpanTable()
         self.meta = TraceMeta()
-        self.asked = 0
+        self.texts_made = 0
 
     def feed(self, number: int, _line: bytes, _cut_off: bool, /) -> None:
         self.table.add(number, number, (SpanKind.MESSAGE, Role.AGENT, "someone", None))
@@ -44,44 +45,33 @@ class CountingParser:
         pass
 
     def text(self, data: bytes, _kind: SpanKind, _index: int, /) -> str:
-        self.asked += 1
+        self.texts_made += 1
         return data.decode()
 
 
-class CountingContent(MemoryContent):
-    """Counts what is read of it."""
-
-    reads = 0
-    bytes_read = 0
-
-    def read(self, offset: int, length: int, /) -> bytes:
-        self.reads += 1
-        self.bytes_read += length
-        return super().read(offset, length)
-
-
-def trace_of(parser: CountingParser, data: bytes) -> tuple[Trace, CountingContent]:
+def trace_of(parser: LineParser, data: bytes) -> tuple[Trace, CountingContent]:
     content = CountingContent(data)
     index = LineIndex(content, len(data))
     feed_lines(index, parser, len(data))
-    content.reads = content.bytes_read = 0
+    content.reads = 0
+    content.bytes_read = 0
     return Trace(IDENTITY, Path("some.txt"), LineSpans(index, parser)), content
 
 
-def test_a_line_is_read_once_and_only_when_its_preview_is_looked_at() -> None:
-    parser = CountingParser()
+def test_a_line_is_read_once_and_only_when_its_preview_is_read() -> None:
+    parser = LineParser()
     trace, content = trace_of(parser, b"one\ntwo\nthree\n")
     spans = [trace.span(index) for index in range(3)]
     assert [span.place for span in spans] == ["line 1", "line 2", "line 3"]
-    assert (parser.asked, content.bytes_read) == (0, 0)
+    assert (parser.texts_made, content.bytes_read) == (0, 0)
     assert (spans[1].preview, spans[1].preview_is_complete) == ("two", True)
-    assert (parser.asked, content.bytes_read) == (1, len(b"two\n"))
+    assert (parser.texts_made, content.bytes_read) == (1, len(b"two\n"))
     assert (trace.span(1).preview, trace.text(1)) == ("two", "two")
-    assert parser.asked == 1
+    assert parser.texts_made == 1
 
 
 def test_later_facts_of_a_span_are_returned() -> None:
-    parser = CountingParser()
+    parser = LineParser()
     trace, _content = trace_of(parser, b"one\n")
     assert (trace.span(0).preview, trace.span(0).end) == ("one", None)
     parser.table.set_end(0, 5.0)
@@ -89,8 +79,8 @@ def test_later_facts_of_a_span_are_returned() -> None:
     assert (trace.span(0).end, trace.span(0).status) == (5.0, SpanStatus.ERROR)
 
 
-class WholeParser(CountingParser):
-    """Makes one span of all lines."""
+class SingleSpanParser(LineParser):
+    """A parser that makes one span of all lines."""
 
     def feed(self, _number: int, _line: bytes, _cut_off: bool, /) -> None:
         pass
@@ -100,30 +90,32 @@ class WholeParser(CountingParser):
 
 
 @pytest.mark.parametrize(
-    ("first", "most"),
+    ("beginning", "max_bytes"),
     [(b"begin", 70_000), (b" " * 80_000 + b"begin", 900_000)],
     ids=["at-once", "after-much-space"],
 )
-def test_a_preview_of_many_lines_reads_only_their_beginning(first: bytes, most: int) -> None:
-    trace, content = trace_of(WholeParser(), first + b"\nline" * 100_000)
+def test_a_preview_of_many_lines_reads_only_their_beginning(
+    beginning: bytes, max_bytes: int
+) -> None:
+    trace, content = trace_of(SingleSpanParser(), beginning + b"\nline" * 100_000)
     span = trace.span(0)
     assert span.preview == ("begin" + " line" * 100)[:PREVIEW_CHARS]
     assert not span.preview_is_complete
-    assert content.bytes_read <= most
+    assert content.bytes_read <= max_bytes
 
 
 @pytest.mark.slow
 def test_a_jump_into_a_long_trace_reads_only_its_line() -> None:
-    read = []
+    counts = []
     for lines in (1_000, 200_000):
-        parser = CountingParser()
+        parser = LineParser()
         trace, content = trace_of(parser, b"".join(b"%08d\n" % line for line in range(lines)))
         spans = [trace.span(lines * part // 7) for part in range(6, 0, -1)]
-        assert (content.reads, parser.asked) == (0, 0)
+        assert (content.reads, parser.texts_made) == (0, 0)
         assert [trace.text(span.index) for span in spans] == [f"{span.index:08d}" for span in spans]
-        assert parser.asked == 6
-        read.append((content.reads, content.bytes_read))
-    assert read == [(6, 6 * 9)] * 2
+        assert parser.texts_made == 6
+        counts.append((content.reads, content.bytes_read))
+    assert counts == [(6, 6 * 9)] * 2
 
 
 @pytest.mark.parametrize("path", sorted(SAMPLES.glob("*.jsonl")), ids=lambda path: path.stem)
@@ -134,20 +126,20 @@ def test_previews_equal_those_of_the_texts(path: Path) -> None:
     (trace,) = READER.read(source).traces
     read_fully(trace)
     assert len(trace) > 0
-    for span in map(trace.span, range(len(trace))):
-        made = call_preview if span.kind is SpanKind.TOOL_CALL else preview
-        assert (span.preview, span.preview_is_complete) == made(trace.text(span.index))
+    for span in spans_of(trace):
+        make_preview = call_preview if span.kind is SpanKind.TOOL_CALL else preview
+        assert (span.preview, span.preview_is_complete) == make_preview(trace.text(span.index))
 
 
 def test_a_lazy_span_can_be_replaced_and_relocated() -> None:
-    looks: list[int] = []
+    reads: list[int] = []
 
-    def look() -> tuple[str, bool]:
-        looks.append(1)
+    def read_preview() -> tuple[str, bool]:
+        reads.append(1)
         return "seen", False
 
     span = lazy_span(
-        look,
+        read_preview,
         3,
         "key",
         SpanKind.LOG,
@@ -161,15 +153,15 @@ def test_a_lazy_span_can_be_replaced_and_relocated() -> None:
         "line 4",
         None,
     )
-    there = relocated_span(span, 7, "file line 4", "parent")
-    assert (there.index, there.key, there.place, there.parent) == (
+    relocated = relocated_span(span, 7, "file line 4", "parent")
+    assert (relocated.index, relocated.key, relocated.place, relocated.parent) == (
         7,
         "key",
         "file line 4",
         "parent",
     )
-    assert not looks
-    assert (there.preview, there.preview_is_complete) == ("seen", False)
+    assert not reads
+    assert (relocated.preview, relocated.preview_is_complete) == ("seen", False)
     changed = replace(span, name="tool")
     assert (changed.name, changed.preview) == ("tool", "seen")
     assert changed != span

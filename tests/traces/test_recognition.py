@@ -37,24 +37,19 @@ FORMATS: Final[Mapping[str, str]] = {
     "tau-bench": "tau-bench",
     "who-and-when": "who-and-when",
 }
-"""What the files of each of the corpus's folders are."""
+"""The format of the files in each folder of the corpus."""
 
 NOT_TRACES: Final = frozenset(
-    {
-        "README.md",
-        "LICENSE",
-        "magentic_one_ground_truth.json",
-        "annotations_rounds_1_2.json",
-    }
+    {"README.md", "LICENSE", "magentic_one_ground_truth.json", "annotations_rounds_1_2.json"}
 )
 
 
-def family(path: Path) -> str:
+def corpus_folder(path: Path) -> str:
     return path.relative_to(CORPUS).parts[0]
 
 
 def is_trace(path: Path) -> bool:
-    if family(path) == "agentrx-recorded":
+    if corpus_folder(path) == "agentrx-recorded":
         return path.parent.name == "otel" or path.name == "trajectory_ir.json"
     return path.name not in NOT_TRACES
 
@@ -64,11 +59,11 @@ def is_trace(path: Path) -> bool:
 def test_every_file_of_the_corpus_is_read_in_its_format() -> None:
     reports = list(scan([CORPUS]))
     assert not [report.path for report in reports if report.failed]
-    read = {report.path: report for report in reports if report.format is not None}
-    assert {path for path in corpus_files() if is_trace(path)} == read.keys()
-    assert {family(path) for path in read} == FORMATS.keys()
-    for path, report in read.items():
-        assert report.format == FORMATS[family(path)], path
+    reports_by_path = {report.path: report for report in reports if report.format is not None}
+    assert {path for path in corpus_files() if is_trace(path)} == reports_by_path.keys()
+    assert {corpus_folder(path) for path in reports_by_path} == FORMATS.keys()
+    for path, report in reports_by_path.items():
+        assert report.format == FORMATS[corpus_folder(path)], path
         assert report.traces, path
         for trace in report.traces:
             read_fully(trace)
@@ -86,12 +81,12 @@ def test_no_file_of_the_corpus_is_claimed_by_two_readers() -> None:
 CLAIMED_TWICE: Final = {
     ("claude-code", "claude-code-web"),
     ("codex-otel-logs", "otel"),
-    # Logs of a framework with a piece of another's in them.
+    # Logs of a framework that contain a part of another's.
     ("appworld", "magentic-one"),
     ("chatdev", "metagpt"),
     ("hyperagent", "ag2"),
 }
-"""Readers of which the first reads a file that both claim."""
+"""Pairs of readers that claim the same files, which the first reads."""
 
 
 def test_no_sample_and_no_golden_input_is_claimed_by_two_other_readers(tmp_path: Path) -> None:
@@ -131,7 +126,7 @@ def test_no_sample_and_no_golden_input_is_claimed_by_two_other_readers(tmp_path:
         "text",
     ],
 )
-def test_other_json_is_claimed_by_nobody(tmp_path: Path, value: object) -> None:
+def test_other_json_is_claimed_by_no_reader(tmp_path: Path, value: object) -> None:
     for name, text in (
         ("one.json", json.dumps(value)),
         ("indented.json", json.dumps(value, indent=2)),
@@ -154,14 +149,14 @@ def test_other_json_is_claimed_by_nobody(tmp_path: Path, value: object) -> None:
         bytes(range(256)) * 8,
     ],
 )
-def test_other_bytes_are_claimed_by_nobody(tmp_path: Path, data: bytes) -> None:
+def test_other_bytes_are_claimed_by_no_reader(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "thing"
     path.write_bytes(data)
     assert [reader.name for reader in recognising_readers(Source(path))] == []
 
 
 def test_a_reader_that_reads_no_record_yields_to_the_next(tmp_path: Path) -> None:
-    """Records that look like one format and are written in another are read as the other."""
+    """The records look like one format, but only the reader of another finds a trace."""
     path = write_json_lines(
         tmp_path / "session.jsonl",
         *(
@@ -176,7 +171,7 @@ def test_a_reader_that_reads_no_record_yields_to_the_next(tmp_path: Path) -> Non
 
 
 def test_documents_one_after_another_are_a_trace_each(tmp_path: Path) -> None:
-    """Pretty-printed documents in a row are read one by one, and nothing is left out."""
+    """Consecutive pretty-printed documents are all read."""
     documents = [
         json.dumps({"messages": [{"role": "user", "content": f"Task {number}"}]}, indent=2)
         for number in range(3)
@@ -191,10 +186,10 @@ def test_documents_one_after_another_are_a_trace_each(tmp_path: Path) -> None:
 
 
 def test_conversations_with_candidates_are_no_events_of_one_stream(tmp_path: Path) -> None:
-    asked: object = [{"role": "user", "content": "q1"}, {"role": "assistant", "content": "a1"}]
-    answered: object = {"prompt": "q2", "candidates": [{"content": {"parts": [{"text": "a2"}]}}]}
-    own: object = {"messages": asked, "candidates": ["a", "b"]}
-    for record in (own, answered):
+    messages: object = [{"role": "user", "content": "q1"}, {"role": "assistant", "content": "a1"}]
+    prompt: object = {"prompt": "q2", "candidates": [{"content": {"parts": [{"text": "a2"}]}}]}
+    conversation: object = {"messages": messages, "candidates": ["a", "b"]}
+    for record in (conversation, prompt):
         file = tmp_path / "f.jsonl"
         file.write_text(f"{json.dumps(record)}\n" * 2)
         report = read_file(file, named=True)

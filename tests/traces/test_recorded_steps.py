@@ -20,11 +20,11 @@ from tests.traces.recorded_rows import (
 
 
 def test_white_space_and_missing_call_ids_make_no_new_message() -> None:
-    asked = [SYSTEM, {"role": "user", "content": "Is  it\nraining? "}]
+    repeated = [SYSTEM, {"role": "user", "content": "Is  it\nraining? "}]
     steps = steps_of(
         model("m1", 1, [SYSTEM, QUESTION], [call()]),
         tool("t1", 2, call_id="c1"),
-        model("m2", 3, [*asked, call('{"city":"Bern"}', None), result(call_id=None)], [ANSWER]),
+        model("m2", 3, [*repeated, call('{"city":"Bern"}', None), result(call_id=None)], [ANSWER]),
     )
     assert [step.key for step in steps] == [
         "m1/asked/0",
@@ -36,10 +36,12 @@ def test_white_space_and_missing_call_ids_make_no_new_message() -> None:
 
 
 def test_a_shortened_history_repeats_nothing() -> None:
-    long = [{"role": "user", "content": f"question number {number} " * 4} for number in range(4)]
+    questions = [
+        {"role": "user", "content": f"question number {number} " * 4} for number in range(4)
+    ]
     steps = steps_of(
-        model("m1", 1, [SYSTEM, *long[:3]], [ANSWER]),
-        model("m2", 2, [SYSTEM, *long[1:3], ANSWER, long[3]], [ANSWER]),
+        model("m1", 1, [SYSTEM, *questions[:3]], [ANSWER]),
+        model("m2", 2, [SYSTEM, *questions[1:3], ANSWER, questions[3]], [ANSWER]),
     )
     assert [step.key for step in steps if step.role is Role.USER] == [
         "m1/asked/1",
@@ -54,11 +56,11 @@ def test_a_shortened_history_repeats_nothing() -> None:
 
 
 def test_an_answer_reworded_in_the_history_is_shown_once() -> None:
-    said: Message = {"role": "assistant", "content": "<think>rain?</think>No, it is dry."}
-    retold: Message = {"role": "assistant", "content": "No, it is dry."}
+    answer: Message = {"role": "assistant", "content": "<think>rain?</think>No, it is dry."}
+    reworded: Message = {"role": "assistant", "content": "No, it is dry."}
     steps = steps_of(
-        model("m1", 1, [QUESTION], [said]),
-        model("m2", 2, [QUESTION, retold, {"role": "user", "content": "Sure?"}], [ANSWER]),
+        model("m1", 1, [QUESTION], [answer]),
+        model("m2", 2, [QUESTION, reworded, {"role": "user", "content": "Sure?"}], [ANSWER]),
     )
     assert [step.key for step in steps] == [
         "m1/asked/0",
@@ -247,7 +249,7 @@ def test_a_model_around_others_shows_only_new_messages() -> None:
 
 
 def test_tokens_and_errors_are_on_the_last_span_of_a_call() -> None:
-    broken: dict[str, Any] = {
+    failure: dict[str, Any] = {
         "error": "overloaded",
         "status": SpanStatus.ERROR,
         "tokens": Tokens(3, None),
@@ -260,7 +262,7 @@ def test_tokens_and_errors_are_on_the_last_span_of_a_call() -> None:
             [{"role": "assistant", "content": "I look."}, call()],
             tokens=Tokens(4, 1),
         ),
-        model("m2", 2, [QUESTION], **broken),
+        model("m2", 2, [QUESTION], **failure),
     )
     assert [(step.key, step.tokens, step.status) for step in steps] == [
         ("m1/asked/0", None, SpanStatus.UNKNOWN),
@@ -277,27 +279,22 @@ def test_a_tool_row_before_its_call_is_shown_once() -> None:
         model("m1", 2, [QUESTION], [call()], tokens=Tokens(3, 4)),
         model("m2", 3, [QUESTION, call(), result()], [ANSWER]),
     )
-    assert [step.key for step in steps] == [
-        "c1:call",
-        "c1:result",
-        "m1/asked/0",
-        "m2/answered/0",
-    ]
+    assert [step.key for step in steps] == ["c1:call", "c1:result", "m1/asked/0", "m2/answered/0"]
     assert steps[0].tokens == Tokens(3, 4)
 
 
 def test_a_system_prompt_beside_the_messages_is_shown_once() -> None:
-    told_by_model = steps_of(
+    steps_with_message = steps_of(
         agent("a", "Planner", 0, instructions="Be brief."),
         model("m1", 1, [SYSTEM, QUESTION], [ANSWER], "a"),
     )
-    told_by_agent = steps_of(
+    steps_with_instructions = steps_of(
         agent("a", "Planner", 0, instructions="Be brief."),
         model("m1", 1, [QUESTION], [ANSWER], "a"),
         model("m2", 2, [SYSTEM, QUESTION, ANSWER], [ANSWER], "a"),
     )
     prompts = [
         [step.key for step in steps if step.role is Role.SYSTEM]
-        for steps in (told_by_model, told_by_agent)
+        for steps in (steps_with_message, steps_with_instructions)
     ]
     assert prompts == [["m1/asked/0"], ["a/instructions"]]

@@ -58,20 +58,20 @@ def test_an_error_is_shown_at_the_row_where_it_arose() -> None:
 
 
 def test_a_root_shows_texts_that_no_model_row_has() -> None:
-    alone = steps_of(
+    without_model = steps_of(
         other("flow", 0, input="Is it raining?", output={"answer": "No."}), tool("t", 1, "flow")
     )
-    assert [(step.key, step.role) for step in alone] == [
+    assert [(step.key, step.role) for step in without_model] == [
         ("flow/input", Role.USER),
         ("t/call", Role.AGENT),
         ("t", Role.TOOL),
         ("flow/output", Role.AGENT),
     ]
-    beside = steps_of(
+    with_model = steps_of(
         other("flow", 0, input="Is it raining?", output="No."),
         model("m", 1, [{"role": "user", "content": "Task: Is it raining?"}], [ANSWER], "flow"),
     )
-    assert [step.key for step in beside] == ["m/asked/0", "m/answered/0"]
+    assert [step.key for step in with_model] == ["m/asked/0", "m/answered/0"]
 
 
 def test_rows_of_no_known_kind_are_all_shown() -> None:
@@ -86,10 +86,10 @@ def test_the_agent_is_the_row_else_the_agent_above_else_the_service() -> None:
     def actors(*rows: SpanRow) -> list[str]:
         return [step.agent for step in steps_of(*rows, service="shop") if step.key.startswith("m")]
 
-    said = model("m", 1, (), [ANSWER])
-    assert actors(said) == ["shop"]
-    assert actors(agent("a", "Planner", 0), replace(said, parent="a")) == ["Planner"]
-    assert actors(agent("a", "Planner", 0), replace(said, parent="a", agent="Aide")) == ["Aide"]
+    row = model("m", 1, (), [ANSWER])
+    assert actors(row) == ["shop"]
+    assert actors(agent("a", "Planner", 0), replace(row, parent="a")) == ["Planner"]
+    assert actors(agent("a", "Planner", 0), replace(row, parent="a", agent="Aide")) == ["Aide"]
 
 
 def test_every_row_is_found_by_its_id() -> None:
@@ -115,7 +115,7 @@ def test_children_are_ordered_by_time_and_cycles_end() -> None:
 
 
 @pytest.mark.slow
-def test_a_row_far_down_is_reached() -> None:
+def test_a_deeply_nested_row_is_reached() -> None:
     chain = [other(f"r{n}", n, f"r{n - 1}") for n in range(20_000)]
     steps = steps_of(*chain, model("m", 1, [QUESTION], [ANSWER], "r19999"))
     assert [step.key for step in steps] == ["m/asked/0", "m/answered/0"]
@@ -125,18 +125,18 @@ _MESSAGES = st.sampled_from(
     [SYSTEM, QUESTION, ANSWER, call(), call(call_id=None), result(), result(call_id=None)]
 )
 _ROWS = st.builds(
-    lambda number, kind, parent, start, asked, answered, speaks: SpanRow(
+    lambda number, kind, parent, start, request, answer, readable: SpanRow(
         f"r{number}",
         None if parent is None else f"r{parent}",
         kind,
         "weather",
         f"/{number}",
         start,
-        request=tuple(asked) if kind is RowKind.MODEL else (),
-        answer=tuple(answered) if kind is RowKind.MODEL else (),
-        output=None if speaks else "dry",
-        call_id="c1" if speaks else None,
-        has_readable_output=speaks,
+        request=tuple(request) if kind is RowKind.MODEL else (),
+        answer=tuple(answer) if kind is RowKind.MODEL else (),
+        output=None if readable else "dry",
+        call_id="c1" if readable else None,
+        has_readable_output=readable,
     ),
     st.integers(0, 6),
     st.sampled_from(RowKind),
@@ -150,27 +150,27 @@ _ROWS = st.builds(
 
 @given(st.lists(_ROWS, max_size=8), st.booleans())
 def test_any_rows_give_a_sound_timeline(rows: list[SpanRow], every_row: bool) -> None:
-    first = observed_steps(rows, every_row=every_row).steps
-    again = observed_steps(rows, every_row=every_row).steps
-    assert first == again
-    seen: set[str] = set()
-    for step in first:
-        assert step.parent is None or step.parent in seen
-        assert step.key not in seen
+    steps = observed_steps(rows, every_row=every_row).steps
+    repeated = observed_steps(rows, every_row=every_row).steps
+    assert steps == repeated
+    earlier_keys: set[str] = set()
+    for step in steps:
+        assert step.parent is None or step.parent in earlier_keys
+        assert step.key not in earlier_keys
         assert step.agent
-        seen.add(step.key)
+        earlier_keys.add(step.key)
     if every_row:
-        assert {row.id for row in rows} <= seen
+        assert {row.id for row in rows} <= earlier_keys
 
 
 def test_a_result_with_an_id_answers_an_earlier_call_without_one() -> None:
-    named: dict[str, Any] = {**result(call_id="c9"), "name": "weather"}
+    named_result: dict[str, Any] = {**result(call_id="c9"), "name": "weather"}
     steps = steps_of(
         agent("a", "Planner", 0),
         model("m", 1, [QUESTION], [call(call_id=None)], "a"),
-        model("n", 3, [QUESTION, call(call_id=None), named], [ANSWER], "a"),
+        model("n", 3, [QUESTION, call(call_id=None), named_result], [ANSWER], "a"),
     )
-    asked = next(step for step in steps if step.kind is SpanKind.TOOL_CALL)
+    call_step = next(step for step in steps if step.kind is SpanKind.TOOL_CALL)
     answers = [step for step in steps if step.kind is SpanKind.TOOL_RESULT]
-    assert [step.parent for step in answers] == [asked.key]
-    assert [step.agent for step in answers] == [asked.agent]
+    assert [step.parent for step in answers] == [call_step.key]
+    assert [step.agent for step in answers] == [call_step.agent]

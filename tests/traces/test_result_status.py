@@ -59,7 +59,7 @@ FAILED = [
     '{"output": "x", "exit_code": 1}',
 ]
 
-NOT_KNOWN = [
+UNKNOWN = [
     "",
     "done",
     "Error: 0.0132",
@@ -83,7 +83,7 @@ NOT_KNOWN = [
     "import re\nexit_code = 1\n",
 ]
 
-WENT_WELL = [
+SUCCEEDED = [
     "exitcode: 0 (execution succeeded)\nCode output: [Errno 2] No such file",
     "Exit code: 0\nOutput:\n" + TRACEBACK + "KeyError: 'a'",
     TRACEBACK + "KeyError: 'a'\n[Command finished with exit code 0]",
@@ -96,12 +96,12 @@ def test_a_result_that_reports_failure_is_an_error(text: str) -> None:
     assert status_of_result(text) is SpanStatus.ERROR
 
 
-@pytest.mark.parametrize("text", NOT_KNOWN)
+@pytest.mark.parametrize("text", UNKNOWN)
 def test_a_result_about_errors_is_no_error(text: str) -> None:
     assert status_of_result(text) is SpanStatus.UNKNOWN
 
 
-@pytest.mark.parametrize("text", WENT_WELL)
+@pytest.mark.parametrize("text", SUCCEEDED)
 def test_an_exit_code_of_zero_outranks_the_text(text: str) -> None:
     assert status_of_result(text) is SpanStatus.OK
 
@@ -146,7 +146,9 @@ def test_hostile_texts_are_classified_in_linear_time() -> None:
 
 
 def test_of_several_statuses_a_failure_counts_and_else_the_first_that_is_known() -> None:
-    unknown, ok, error = SpanStatus.UNKNOWN, SpanStatus.OK, SpanStatus.ERROR
+    unknown = SpanStatus.UNKNOWN
+    ok = SpanStatus.OK
+    error = SpanStatus.ERROR
     assert first_known_status(unknown, ok, error) is ok
     assert worst_status(unknown, ok, error) is error
     assert worst_status(unknown, ok) is ok

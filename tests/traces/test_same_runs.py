@@ -1,4 +1,4 @@
-"""Traces of one run in several formats, recognised by their texts."""
+"""Traces of one run in several formats, matched by their texts."""
 
 from __future__ import annotations
 
@@ -13,21 +13,17 @@ from mast_tui.traces.same_runs import same_runs
 from tests.traces.checks import CORPUS, needs_corpus
 
 TASK = "Find out why the checkout of the shop is slow, and mend it."
-SAID = [
-    f"I have looked at {what} of the checkout now, and it says {matches_of} in every second line."
-    for what, matches_of in (
-        ("the log", "timeout"),
-        ("the queue", "full"),
-        ("the disk", "read only"),
-    )
+ANSWERS = [
+    f"I have looked at {part} of the checkout now, and it says {message} in every second line."
+    for part, message in (("the log", "timeout"), ("the queue", "full"), ("the disk", "read only"))
 ]
 
 
-def write(path: Path, said: list[str], task: str = TASK, *, told: bool = False) -> None:
-    """A run as a message list; ``told`` writes it in the other way, with spaces set otherwise."""
+def write(path: Path, answers: list[str], task: str = TASK, *, as_history: bool = False) -> None:
+    """Write a run as messages, or in the format of Who&When with other white space."""
     steps = [{"role": "user", "content": task}]
-    steps += [{"role": "assistant", "content": text} for text in said]
-    if told:
+    steps += [{"role": "assistant", "content": text} for text in answers]
+    if as_history:
         record = {
             "history": [
                 {"role": step["role"], "content": step["content"].replace(" ", "\n")}
@@ -44,31 +40,32 @@ def matches_of(folder: Path) -> dict[str, list[str]]:
     traces = [trace for report in scan([folder]) for trace in report.traces]
     names = {trace.identity.trace_id: trace.path.name for trace in traces}
     return {
-        names[one]: [names[other] for other in others] for one, others in same_runs(traces).items()
+        names[trace_id]: [names[match_id] for match_id in match_ids]
+        for trace_id, match_ids in same_runs(traces).items()
     }
 
 
 def test_one_run_in_two_formats_is_recognised(tmp_path: Path) -> None:
-    write(tmp_path / "a.json", SAID)
-    write(tmp_path / "b.json", SAID, told=True)
+    write(tmp_path / "a.json", ANSWERS)
+    write(tmp_path / "b.json", ANSWERS, as_history=True)
     assert matches_of(tmp_path) == {"a.json": ["b.json"], "b.json": ["a.json"]}
 
 
 def test_another_run_of_one_task_is_no_match(tmp_path: Path) -> None:
-    write(tmp_path / "a.json", SAID)
-    write(tmp_path / "b.json", [*SAID[:2], SAID[2].replace("disk", "network")])
+    write(tmp_path / "a.json", ANSWERS)
+    write(tmp_path / "b.json", [*ANSWERS[:2], ANSWERS[2].replace("disk", "network")])
     assert matches_of(tmp_path) == {}
 
 
 def test_two_short_texts_are_no_match(tmp_path: Path) -> None:
-    write(tmp_path / "a.json", SAID[:2])
-    write(tmp_path / "b.json", SAID[:2], told=True)
+    write(tmp_path / "a.json", ANSWERS[:2])
+    write(tmp_path / "b.json", ANSWERS[:2], as_history=True)
     assert matches_of(tmp_path) == {}
 
 
 def test_runs_of_another_task_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(tmp_path / "a.json", SAID)
-    write(tmp_path / "b.json", SAID, "Another task, of which the words are others altogether.")
+    write(tmp_path / "a.json", ANSWERS)
+    write(tmp_path / "b.json", ANSWERS, "Another task, of which the words are others altogether.")
     traces: list[Trace] = [trace for report in scan([tmp_path]) for trace in report.traces]
     monkeypatch.setattr("mast_tui.traces.same_runs._agent_texts", pytest.fail)
     assert same_runs(traces) == {}
@@ -81,12 +78,12 @@ def test_real_runs_of_two_benchmarks_are_matched() -> None:
     by_id = {trace.identity.trace_id: trace for trace in traces}
     pairs = same_runs(traces)
     assert len(pairs) == 16
-    for one, others in pairs.items():
-        (other,) = (by_id[trace_id] for trace_id in others)
-        # One is called by the id of its task, of which the other tells.
-        ids = {by_id[one].meta.task_id, other.meta.task_id} - {None}
-        assert ids <= {by_id[one].path.stem, other.path.stem}
-        assert {by_id[one].path.parent.name, other.path.parent.name} == {
+    for trace_id, match_ids in pairs.items():
+        (match,) = (by_id[match_id] for match_id in match_ids)
+        # The file of one run is named by the id of its task, which the other file contains.
+        ids = {by_id[trace_id].meta.task_id, match.meta.task_id} - {None}
+        assert ids <= {by_id[trace_id].path.stem, match.path.stem}
+        assert {by_id[trace_id].path.parent.name, match.path.parent.name} == {
             "magentic-one",
             "hand-crafted",
         }

@@ -1,4 +1,4 @@
-"""Sessions of coding agents: damaged, as a list, and in folders with a file for each message."""
+"""Sessions of coding agents: damaged, as a list, and as folders with a file for each message."""
 
 from __future__ import annotations
 
@@ -88,11 +88,11 @@ def test_a_folder_with_a_file_per_message_is_one_session(tmp_path: Path) -> None
     for number, record in zip((0, 2, 10), records, strict=True):
         write_json(messages / f"message_{number}.json", record)
     write_json(messages.parent / "agent.json", {"agent_id": "default"})
-    for folder, name in ((session, "mill"), (messages.parent, None), (messages, None)):
+    for folder, session_id in ((session, "mill"), (messages.parent, None), (messages, None)):
         (trace,) = (trace for report in scan([folder]) for trace in report.traces)
         check_sound(trace)
         assert span_lines(trace) == spans
-        assert trace.identity.native is (name is not None)
+        assert trace.identity.native is (session_id is not None)
     (messages / "message_2.json").write_text("{")
     (report,) = (report for report in scan([session]) if report.traces)
     assert len(report.traces[0]) == 2
@@ -110,8 +110,8 @@ def test_a_folder_with_a_file_per_part_is_its_sessions(tmp_path: Path, flat: boo
         write_json(folder / f"message/ses_m/{name}.json", message["info"])
         parts = folder / "part" if flat else folder / "part" / name
         for number, part in enumerate(message["parts"]):
-            named = {**part, "messageID": name} if flat else part
-            write_json(parts / f"prt_{name}_{number}.json", named)
+            part_record = {**part, "messageID": name} if flat else part
+            write_json(parts / f"prt_{name}_{number}.json", part_record)
     (trace,) = (trace for report in scan([folder]) for trace in report.traces)
     check_sound(trace)
     assert span_lines(trace) == spans

@@ -7,30 +7,28 @@ from hypothesis import strategies as st
 
 from mast_tui.traces.index.lines import LruCache
 
-ROOM = 20
+MAX_CHARS = 20
 STEPS = st.lists(st.tuples(st.integers(0, 8), st.text("x", max_size=30)), max_size=60)
 
 
 @given(STEPS)
-def test_only_the_latest_items_are_kept(
-    steps: list[tuple[int, str]],
-) -> None:
-    kept = LruCache(ROOM, len)
+def test_only_the_latest_items_are_kept(steps: list[tuple[int, str]]) -> None:
+    cache = LruCache(MAX_CHARS, len)
     latest: dict[int, str] = {}
     for index, text in steps:
-        kept.add(index, text)
+        cache.add(index, text)
         latest.pop(index, None)
         latest[index] = text
-        actual = {number: value for number in latest if (value := kept.get(number)) is not None}
+        actual = {number: value for number in latest if (value := cache.get(number)) is not None}
         assert actual[index] == text
         assert all(latest[number] == value for number, value in actual.items())
-        assert len(actual) == 1 or sum(map(len, actual.values())) <= ROOM
+        assert len(actual) == 1 or sum(map(len, actual.values())) <= MAX_CHARS
 
 
 def test_recently_used_items_are_kept_longer() -> None:
-    kept: LruCache[str] = LruCache(2)
-    kept.add(1, "first")
-    kept.add(2, "second")
-    assert kept.get(1) == "first"
-    kept.add(3, "third")
-    assert (kept.get(1), kept.get(2), kept.get(3)) == ("first", None, "third")
+    cache: LruCache[str] = LruCache(2)
+    cache.add(1, "first")
+    cache.add(2, "second")
+    assert cache.get(1) == "first"
+    cache.add(3, "third")
+    assert (cache.get(1), cache.get(2), cache.get(3)) == ("first", None, "third")

@@ -15,19 +15,13 @@ from mast_tui.traces.index.span_table import KeyTable, SpanTable, widened_column
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.keys import UniqueKeys
 from mast_tui.traces.library import read_fully
-from mast_tui.traces.model import (
-    Role,
-    Span,
-    SpanKind,
-    SpanStatus,
-    Tokens,
-)
+from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus, Tokens
 from mast_tui.traces.readers.codex.reader import READER
 from tests.traces.rollouts import call, event, message, meta, output, reasoning, tokens, write
 
-MOST_BYTES = 125
-"""What a span may take in memory that a block has told, all columns and the keys together; twice as
-much where it was read here, as its key is held as a text besides."""
+MAX_SPAN_BYTES = 125
+"""Memory of a span that is read from a block, with all columns and keys. A span that this process
+reads may take twice as much, as its key is also stored as a text."""
 
 
 def preview_stub() -> tuple[str, bool]:
@@ -35,7 +29,7 @@ def preview_stub() -> tuple[str, bool]:
 
 
 @dataclass
-class Added:
+class AddedSpan:
     """The values of a span when it was added, and later changes."""
 
     line: int
@@ -53,8 +47,8 @@ class Added:
 
 times = st.none() | st.floats(allow_nan=False)
 counts = st.none() | st.integers(0, 1 << 53) | st.floats(0, 1e300).map(int)
-adds = st.builds(
-    Added,
+spans = st.builds(
+    AddedSpan,
     line=st.integers(1, 9),
     key=st.none()
     | st.sampled_from(["", "a", "b:call", "line 3", "line 3~2", "a~2", "漢", "\ud800"]),
@@ -66,33 +60,39 @@ adds = st.builds(
     start=times,
     status=st.sampled_from(SpanStatus),
 )
-amendments = st.tuples(
+changes = st.tuples(
     st.integers(0, 30), times, st.none() | st.sampled_from(SpanStatus), counts, counts
 )
 
 
-@given(st.lists(adds, max_size=30), st.lists(amendments, max_size=20), st.sampled_from(["", "t/"]))
+@given(st.lists(spans, max_size=30), st.lists(changes, max_size=20), st.sampled_from(["", "t/"]))
 def test_stored_values_of_spans_are_returned(
-    added: list[Added],
-    amended: list[tuple[int, float | None, SpanStatus | None, int | None, int | None]],
+    added: list[AddedSpan],
+    changes: list[tuple[int, float | None, SpanStatus | None, int | None, int | None]],
     prefix: str,
 ) -> None:
-    table, names, keys = SpanTable(), UniqueKeys(), []
+    table = SpanTable()
+    unique_keys = UniqueKeys()
+    keys = []
     table.prefix = prefix
-    for number, one in enumerate(added):
-        one.parent = None if one.parent is None or one.parent >= number else one.parent
+
+    # Add the spans.
+    for number, span in enumerate(added):
+        span.parent = None if span.parent is None or span.parent >= number else span.parent
         index = table.add(
-            one.line,
-            one.line + 1,
-            (one.kind, one.role, one.agent, one.name),
-            key=one.key,
-            parent=one.parent,
-            start=one.start,
-            status=one.status,
+            span.line,
+            span.line + 1,
+            (span.kind, span.role, span.agent, span.name),
+            key=span.key,
+            parent=span.parent,
+            start=span.start,
+            status=span.status,
         )
         assert index == number == len(table) - 1
-        keys.append(names.take(prefix + (one.key or f"line {one.line}")))
-    for index, end, status, taken, given_out in amended:
+        keys.append(unique_keys.take(prefix + (span.key or f"line {span.line}")))
+
+    # Change some of them.
+    for index, end, status, input_count, output_count in changes:
         if index >= len(added):
             continue
         table.set_end(index, end)
@@ -100,27 +100,29 @@ def test_stored_values_of_spans_are_returned(
         if status is not None:
             table.set_status(index, status)
             added[index].status = status
-        added[index].tokens = Tokens(taken, given_out)
-        table.set_counts(index, taken, given_out)
-    for index, one in enumerate(added):
+        added[index].tokens = Tokens(input_count, output_count)
+        table.set_counts(index, input_count, output_count)
+
+    # Compare all values.
+    for index, span in enumerate(added):
         assert table.span(index, preview_stub) == Span(
             index=index,
             key=keys[index],
-            kind=one.kind,
-            role=one.role,
-            agent=one.agent,
-            name=one.name,
-            parent=None if one.parent is None else keys[one.parent],
-            start=one.start,
-            end=one.end,
-            status=one.status,
-            place=f"line {one.line}",
+            kind=span.kind,
+            role=span.role,
+            agent=span.agent,
+            name=span.name,
+            parent=None if span.parent is None else keys[span.parent],
+            start=span.start,
+            end=span.end,
+            status=span.status,
+            place=f"line {span.line}",
             preview="a preview",
             preview_is_complete=True,
-            tokens=one.tokens,
+            tokens=span.tokens,
         )
         assert table.index_of(keys[index]) == index
-        assert table.lines_of(index) == (one.line, one.line + 1)
+        assert table.lines_of(index) == (span.line, span.line + 1)
     assert table.index_of("no such key") is None
 
 
@@ -164,19 +166,20 @@ def test_spans_of_several_lines_and_of_one_line_are_stored() -> None:
         max_size=30,
     )
 )
-def test_only_exact_keys_are_found(
-    expected: list[str | int | None],
-) -> None:
-    lines = [one if isinstance(one, int) else number + 1 for number, one in enumerate(expected)]
-    keys, names = KeyTable(lines), UniqueKeys()
-    for number, one in enumerate(expected):
-        keys.add(one if isinstance(one, str) else None)
-        assert keys[number] == names.take(one if isinstance(one, str) else f"line {lines[number]}")
-    given_out = {keys[number]: number for number in range(len(expected))}
-    assert len(given_out) == len(expected)
-    some = ("line 0", "line 1", "line 01", "line 2", "line +1", "line ", "line ٣", "line 1 ", "a~2")
-    for key in (*given_out, *some, "line " + "9" * 30):
-        assert keys.find(key) == given_out.get(key)
+def test_only_exact_keys_are_found(keys: list[str | int | None]) -> None:
+    lines = [key if isinstance(key, int) else number + 1 for number, key in enumerate(keys)]
+    table = KeyTable(lines)
+    unique = UniqueKeys()
+    for number, key in enumerate(keys):
+        table.add(key if isinstance(key, str) else None)
+        assert table[number] == unique.take(
+            key if isinstance(key, str) else f"line {lines[number]}"
+        )
+    index_by_key = {table[number]: number for number in range(len(keys))}
+    assert len(index_by_key) == len(keys)
+    other_keys = ("line 0", "line 1", "line 01", "line 2", "line +1", "line ", "line ٣", "line 1 ")
+    for key in (*index_by_key, *other_keys, "a~2", "line " + "9" * 30):
+        assert table.find(key) == index_by_key.get(key)
 
 
 def test_a_repeated_key_is_numbered_in_linear_time() -> None:
@@ -187,22 +190,23 @@ def test_a_repeated_key_is_numbered_in_linear_time() -> None:
     assert keys.repeat_count == 19_999
 
 
-def held(value: object) -> int:
-    """Return the bytes of memory of an object with all that it holds."""
+def memory_of(value: object) -> int:
+    """Return the bytes of memory of an object and all objects that it refers to."""
     seen: set[int] = set()
-    waiting, size = [value], 0
-    while waiting:
-        one = waiting.pop()
-        if id(one) in seen or isinstance(one, type):
+    pending = [value]
+    size = 0
+    while pending:
+        item = pending.pop()
+        if id(item) in seen or isinstance(item, type):
             continue
-        seen.add(id(one))
-        size += sys.getsizeof(one)
-        if isinstance(one, dict):
-            waiting += [*one.keys(), *one.values()]
-        elif isinstance(one, list | tuple | set):
-            waiting += one
-        waiting += [vars(one)] if hasattr(one, "__dict__") else []
-        waiting += [getattr(one, name, None) for name in getattr(one, "__slots__", ())]
+        seen.add(id(item))
+        size += sys.getsizeof(item)
+        if isinstance(item, dict):
+            pending += [*item.keys(), *item.values()]
+        elif isinstance(item, list | tuple | set):
+            pending += item
+        pending += [vars(item)] if hasattr(item, "__dict__") else []
+        pending += [getattr(item, name, None) for name in getattr(item, "__slots__", ())]
     return size
 
 
@@ -211,33 +215,33 @@ def test_an_indexed_span_takes_few_bytes() -> None:
     table = SpanTable()
     for number in range(0, 100_000, 2):
         call_id = f"call_{number:024d}"
-        asked = table.add(
+        call_index = table.add(
             number,
             number,
             (SpanKind.TOOL_CALL, Role.AGENT, "codex", "shell"),
             key=f"{call_id}:call",
             start=float(number),
         )
-        table.set_counts(asked, 10_000, number)
+        table.set_counts(call_index, 10_000, number)
         table.add(
             number + 1,
             number + 1,
             (SpanKind.TOOL_RESULT, Role.TOOL, "codex", None),
             key=f"{call_id}:result",
-            parent=asked,
+            parent=call_index,
             start=float(number),
             status=SpanStatus.OK,
         )
-        table.set_end(asked, float(number))
-    taken = SpanTable()
-    taken.append_block(table.whole())
-    assert len(taken) == 100_000
-    assert 40 <= held(taken) / len(taken) <= MOST_BYTES
+        table.set_end(call_index, float(number))
+    copy = SpanTable()
+    copy.append_block(table.whole())
+    assert len(copy) == 100_000
+    assert 40 <= memory_of(copy) / len(copy) <= MAX_SPAN_BYTES
 
 
 @pytest.mark.slow
 def test_the_memory_of_a_reader_grows_with_its_spans(tmp_path: Path) -> None:
-    """Also of what events announce, of ids of calls and of counted tokens."""
+    """So does the memory of announced events, of ids of calls and of counted tokens."""
     records = [meta(), message("user", "go")]
     for number in range(3000):
         thought = f"thought {number}"
@@ -253,20 +257,18 @@ def test_the_memory_of_a_reader_grows_with_its_spans(tmp_path: Path) -> None:
     (trace,) = READER.read(Source(write(tmp_path, *records))).traces
     read_fully(trace)
     assert len(trace) == 12_001
-    assert 40 <= held(trace) / len(trace) <= 2 * MOST_BYTES
+    assert 40 <= memory_of(trace) / len(trace) <= 2 * MAX_SPAN_BYTES
 
 
 @pytest.mark.slow
-def test_the_memory_of_messages_without_events_is_bounded(
-    tmp_path: Path,
-) -> None:
-    """An agent may work for days at one prompt."""
-    taken = []
+def test_the_memory_of_messages_without_events_is_bounded(tmp_path: Path) -> None:
+    """An agent may work at one prompt for days."""
+    sizes = []
     for number in (6000, 12_000):
-        records = [message("assistant", f"step {one}") for one in range(number)]
+        records = [message("assistant", f"step {step}") for step in range(number)]
         name = f"{number}.jsonl"
         (trace,) = READER.read(Source(write(tmp_path, meta(), *records, name=name))).traces
         read_fully(trace)
         assert len(trace) == number
-        taken.append(held(trace))
-    assert 6000 * 20 < taken[1] - taken[0] < 6000 * 60
+        sizes.append(memory_of(trace))
+    assert 6000 * 20 < sizes[1] - sizes[0] < 6000 * 60

@@ -40,12 +40,12 @@ def test_task_and_trial_are_read_cached_and_converted(tmp_path: Path) -> None:
     path.write_text(json.dumps(records))
     (trace,) = read_file(path, named=True).traces
     assert (trace.meta.task_id, trace.meta.trial) == ("3", 1)
-    for _ in range(2):  # the second time it comes from the cache
+    for _ in range(2):  # the second scan uses the cache
         with LibraryCache(tmp_path / "library.db") as library:
-            (kept,) = next(iter(scan([folder], library=library))).traces
-            assert (kept.meta.task_id, kept.meta.trial) == ("3", 1)
-            assert (kept.summary.task_id, kept.summary.trial) == ("3", 1)
+            (cached,) = next(iter(scan([folder], library=library))).traces
+            assert (cached.meta.task_id, cached.meta.trial) == ("3", 1)
+            assert (cached.summary.task_id, cached.summary.trial) == ("3", 1)
     converted = tmp_path / "converted.jsonl"
     converted.write_bytes(line_of(trace))
-    (again,) = read_file(converted, named=True).traces
-    assert (again.meta.task_id, again.meta.trial) == ("3", 1)
+    (converted_trace,) = read_file(converted, named=True).traces
+    assert (converted_trace.meta.task_id, converted_trace.meta.trial) == ("3", 1)

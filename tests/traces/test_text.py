@@ -1,4 +1,4 @@
-"""Plain text: paragraphs with the keys of their lines."""
+"""Plain text: paragraphs whose keys are their first lines."""
 
 from __future__ import annotations
 
@@ -79,9 +79,9 @@ def test_every_line_with_text_is_in_one_span(tmp_path: Path, content: list[str])
     actual = [
         line for _key, text in paragraphs_of(trace_of(tmp_path, data)) for line in text.split("\n")
     ]
-    said = [line.removesuffix("\r") for line in content if line.encode().strip()]
+    expected = [line.removesuffix("\r") for line in content if line.encode().strip()]
     assert [line.removeprefix("\ufeff") for line in actual] == [
-        line.removeprefix("\ufeff") for line in said
+        line.removeprefix("\ufeff") for line in expected
     ]
 
 

@@ -23,10 +23,11 @@ from mast_tui.traces.readers.logs import TextParser
 from mast_tui.traces.search import text_search
 from mast_tui.traces.search.text_search import SLICE_BYTES, Matcher, Needle, SearchStep, TextSearch
 from tests.traces import claude_sessions as claude
+from tests.traces.counting_content import CountingContent
 from tests.traces.rollouts import Record, call, message, meta, output, reasoning
 
-BEHIND_PREVIEW = "begin " * 60
-"""Text that is longer than a preview, so that what follows is in no row."""
+FULL_PREVIEW = "begin " * 60
+"""Text that fills a preview, so that no row contains the text after it."""
 
 PIECES = [
     "error", "Error", "ERROR", "k", "K", "\u212a", "i", "İ", "ß", "é", "É", "日本", "日", "🙂",
@@ -37,8 +38,8 @@ PIECES = [
 ]  # fmt: skip
 
 
-def everything(search: TextSearch, max_bytes: int = SLICE_BYTES) -> dict[int, int]:
-    """All hits of a search that never waits, each span once."""
+def all_hits(search: TextSearch, max_bytes: int = SLICE_BYTES) -> dict[int, int]:
+    """Return the counts of hits by span of a search that never waits."""
     hits: list[tuple[int, int]] = []
     while (actual := search.step(max_bytes=max_bytes)) is not None:
         assert not actual.waits
@@ -47,39 +48,29 @@ def everything(search: TextSearch, max_bytes: int = SLICE_BYTES) -> dict[int, in
     return dict(hits)
 
 
-def naive(trace: Trace, needle: str) -> dict[int, int]:
-    """The same by looking at every text and every row."""
+def hits_of_all_texts(trace: Trace, needle: str) -> dict[int, int]:
+    """Return the counts of hits by span from all texts and rows."""
     exact = any(letter != letter.lower() for letter in needle)
     hits = {}
     for index in range(len(trace)):
         span = trace.span(index)
         texts = [trace.text(index), span.preview, span.name or ""]
         if not exact:
-            texts, needle = [folded(text) for text in texts], folded(needle)
-        times = texts[0].count(needle) or int(needle in texts[1] or needle in texts[2])
-        if times:
-            hits[index] = times
+            texts = [folded(text) for text in texts]
+            needle = folded(needle)
+        count = texts[0].count(needle) or int(needle in texts[1] or needle in texts[2])
+        if count:
+            hits[index] = count
     return hits
 
 
-class Counting(MemoryContent):
-    """Content that counts the bytes that were read of it."""
-
-    taken = 0
-
-    def read(self, offset: int, length: int, /) -> bytes:
-        actual = super().read(offset, length)
-        self.taken += len(actual)
-        return actual
-
-
 class CountingParser(CodexParser):
-    """A parser that counts the texts it makes."""
+    """A parser of Codex that counts the texts that it makes."""
 
-    made = 0
+    texts_made = 0
 
     def text(self, data: bytes, kind: SpanKind, index: int, /) -> str:
-        self.made += 1
+        self.texts_made += 1
         return super().text(data, kind, index)
 
 
@@ -88,9 +79,10 @@ def rollout_bytes(records: Iterable[Record], *, plain: bool = False) -> bytes:
     return ("\n".join(lines) + "\n").encode("utf-8", "surrogatepass")
 
 
-def rollout_of(data: bytes, *, read: bool = True) -> tuple[Trace, Counting, CountingParser]:
-    """A rollout of which it is counted what is read and parsed."""
-    content, parser = Counting(data), CountingParser()
+def rollout_of(data: bytes, *, read: bool = True) -> tuple[Trace, CountingContent, CountingParser]:
+    """Return a trace of a rollout, with the content and parser that count its reads and texts."""
+    content = CountingContent(data)
+    parser = CountingParser()
     path = Path("rollout.jsonl")
     identity = identity_by_content(path, None, data, reader="codex", key_scheme=1)
     trace = Trace(identity, path, LineSpans(LineIndex(content, len(data)), parser))
@@ -99,34 +91,36 @@ def rollout_of(data: bytes, *, read: bool = True) -> tuple[Trace, Counting, Coun
     return trace, content, parser
 
 
-words = st.lists(st.sampled_from(PIECES), min_size=1, max_size=8).map("".join)
+short_texts = st.lists(st.sampled_from(PIECES), min_size=1, max_size=8).map("".join)
 needles = st.lists(st.sampled_from(PIECES), min_size=1, max_size=3).map("".join)
 NUMBERS = [
     b"1E2", b"1.5e1", b"-2e-7", b"0.00001", b"123456789012345678901234567890", b"1.50", b"404",
     b"0.30000000000000001665", b"12345678.123456785", b"9007199254740993.0", b"1e400", b"-0.0",
 ]  # fmt: skip
-"""Some of which are written anew with other digits."""
+"""Numbers, some of which a reader rewrites with other digits."""
 
 values = st.one_of(
-    words,
+    short_texts,
     st.just("@number@"),
     st.sampled_from([100.0, 1e2, 1.5, 10**25, True, None, 5e-7]),
-    st.dictionaries(st.sampled_from(["step", "É", "a b"]), words | st.just(1e2), max_size=2),
+    st.dictionaries(st.sampled_from(["step", "É", "a b"]), short_texts | st.just(1e2), max_size=2),
 )
 
 
 @st.composite
 def rollouts(draw: st.DrawFn) -> bytes:
-    """Records with foreign characters, some of them behind what a preview shows."""
+    """Draw records with foreign characters, some of them after the text of the preview."""
     records: list[Record] = [meta()]
     for number in range(draw(st.integers(1, 5))):
-        lead = draw(st.sampled_from(["", BEHIND_PREVIEW]))
-        records.append(message("assistant", lead + draw(words)))
-        records.append(reasoning(lead, draw(words)))
-        asked = draw(values)
-        records.append(call(f"c{number}", asked if isinstance(asked, dict) else json.dumps(asked)))
-        wrapped = {"output": lead + draw(words), "metadata": {"exit_code": 0}}
-        records.append(output(f"c{number}", json.dumps(wrapped)))
+        lead = draw(st.sampled_from(["", FULL_PREVIEW]))
+        records.append(message("assistant", lead + draw(short_texts)))
+        records.append(reasoning(lead, draw(short_texts)))
+        arguments = draw(values)
+        records.append(
+            call(f"c{number}", arguments if isinstance(arguments, dict) else json.dumps(arguments))
+        )
+        wrapped_output = {"output": lead + draw(short_texts), "metadata": {"exit_code": 0}}
+        records.append(output(f"c{number}", json.dumps(wrapped_output)))
         records.append({"type": "event_msg", "payload": {"type": "odd", "it": draw(values)}})
     data = rollout_bytes(records, plain=draw(st.booleans()))
     if draw(st.booleans()):  # a writer may escape any letter
@@ -142,28 +136,28 @@ def test_a_search_finds_the_hits_of_a_search_in_every_text(
 ) -> None:
     trace = rollout_of(data)[0]
     search = TextSearch(trace, Needle(needle), min(start, len(trace)))
-    assert everything(search, max_bytes) == naive(trace, needle)
+    assert all_hits(search, max_bytes) == hits_of_all_texts(trace, needle)
 
 
 def test_an_escaped_surrogate_pair_is_found() -> None:
-    wrapped = json.dumps({"output": "done \U0001f642", "metadata": {"exit_code": 0}})
-    data = rollout_bytes([meta(), call("c0", "{}"), output("c0", wrapped)], plain=False)
+    wrapped_output = json.dumps({"output": "done \U0001f642", "metadata": {"exit_code": 0}})
+    data = rollout_bytes([meta(), call("c0", "{}"), output("c0", wrapped_output)], plain=False)
     assert b"\\\\ud83d\\\\ude42" in data
     search = TextSearch(rollout_of(data)[0], Needle("\U0001f642"), 0)
-    assert everything(search, 1) == {1: 1}
+    assert all_hits(search, 1) == {1: 1}
 
 
 @settings(max_examples=30)
-@given(st.lists(words, min_size=1, max_size=12), needles)
+@given(st.lists(short_texts, min_size=1, max_size=12), needles)
 def test_a_search_of_plain_text_finds_every_hit(paragraphs: list[str], needle: str) -> None:
-    data = "\n\n".join(BEHIND_PREVIEW + one for one in paragraphs).encode()
+    data = "\n\n".join(FULL_PREVIEW + paragraph for paragraph in paragraphs).encode()
     path = Path("notes.txt")
     identity = identity_by_content(path, None, data, reader="text", key_scheme=1)
     trace = Trace(
         identity, path, LineSpans(LineIndex(MemoryContent(data), len(data)), TextParser())
     )
     read_fully(trace)
-    assert everything(TextSearch(trace, Needle(needle), 0)) == naive(trace, needle)
+    assert all_hits(TextSearch(trace, Needle(needle), 0)) == hits_of_all_texts(trace, needle)
 
 
 @given(st.text(max_size=40))
@@ -172,23 +166,23 @@ def test_folding_keeps_each_code_point_in_its_place(text: str) -> None:
     assert folded(folded(text)) == folded(text)
 
 
-@given(words, needles)
+@given(short_texts, needles)
 def test_hits_have_their_offsets(text: str, needle: str) -> None:
     matcher = Needle(needle)
-    places = matcher.match_ranges(text)
-    assert [folded(text[a:b]) for a, b in places] == [folded(needle)] * len(places)
-    assert len(places) == matcher.count(text, tuple)
-    assert all(a[1] <= b[0] for a, b in pairwise(places))
+    ranges = matcher.match_ranges(text)
+    assert [folded(text[a:b]) for a, b in ranges] == [folded(needle)] * len(ranges)
+    assert len(ranges) == matcher.count(text, tuple)
+    assert all(a[1] <= b[0] for a, b in pairwise(ranges))
 
 
-@given(words, needles, st.integers(1, 9))
-def test_a_long_text_is_searched_in_pieces(text: str, needle: str, piece: int) -> None:
+@given(short_texts, needles, st.integers(1, 9))
+def test_a_long_text_is_searched_in_pieces(text: str, needle: str, piece_chars: int) -> None:
     matcher = Needle(needle)
-    whole = list(matcher.match_ranges(text))
+    expected = list(matcher.match_ranges(text))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text_search, "PIECE_CHARS", piece)
-        assert list(matcher.match_ranges(text)) == whole
-        assert matcher.count(text, tuple) == len(whole)
+        patch.setattr(text_search, "PIECE_CHARS", piece_chars)
+        assert list(matcher.match_ranges(text)) == expected
+        assert matcher.count(text, tuple) == len(expected)
 
 
 def test_small_letters_find_capitals() -> None:
@@ -205,41 +199,43 @@ def test_a_hit_in_the_row_alone_is_found_once() -> None:
 
 
 def test_a_rare_word_parses_only_its_lines() -> None:
-    filler = [message("assistant", f"{BEHIND_PREVIEW} nothing of note {i}") for i in range(400)]
-    filler[123] = message("assistant", f"{BEHIND_PREVIEW} the zebra")
-    filler[301] = message("assistant", f"{BEHIND_PREVIEW} a Zebra")
+    filler = [message("assistant", f"{FULL_PREVIEW} nothing of note {i}") for i in range(400)]
+    filler[123] = message("assistant", f"{FULL_PREVIEW} the zebra")
+    filler[301] = message("assistant", f"{FULL_PREVIEW} a Zebra")
     data = rollout_bytes([meta(), *filler])
     trace, content, parser = rollout_of(data)
-    content.taken = parser.made = 0
-    actual = everything(TextSearch(trace, Needle("zebra"), 200))
+    content.bytes_read = 0
+    parser.texts_made = 0
+    actual = all_hits(TextSearch(trace, Needle("zebra"), 200))
     assert len(actual) == 2
-    assert parser.made == 2
-    assert content.taken <= len(data)
+    assert parser.texts_made == 2
+    assert content.bytes_read <= len(data)
 
 
 def test_an_absent_word_parses_nothing() -> None:
-    data = rollout_bytes([meta(), *(message("user", f"{BEHIND_PREVIEW}{i}") for i in range(50))])
+    data = rollout_bytes([meta(), *(message("user", f"{FULL_PREVIEW}{i}") for i in range(50))])
     trace, _content, parser = rollout_of(data)
-    parser.made = 0
-    assert everything(TextSearch(trace, Needle("zebra"), 0)) == {}
-    assert parser.made == 0
+    parser.texts_made = 0
+    assert all_hits(TextSearch(trace, Needle("zebra"), 0)) == {}
+    assert parser.texts_made == 0
 
 
 @pytest.mark.slow
 def test_a_line_longer_than_a_slice_is_searched_in_pieces() -> None:
-    long = "y" * 9_000_000
-    data = rollout_bytes([meta(), message("user", long), message("user", long + "zebra")])
+    text = "y" * 9_000_000
+    data = rollout_bytes([meta(), message("user", text), message("user", text + "zebra")])
     trace, _content, parser = rollout_of(data)
-    parser.made = 0
-    assert list(everything(TextSearch(trace, Needle("zebra"), 0))) == [1]
-    assert parser.made == 1
+    parser.texts_made = 0
+    assert list(all_hits(TextSearch(trace, Needle("zebra"), 0))) == [1]
+    assert parser.texts_made == 1
 
 
 def test_a_search_starts_at_the_position_and_wraps_around() -> None:
     data = rollout_bytes([meta(), *(message("user", f"pod {i}") for i in range(9))])
     trace = rollout_of(data)[0]
     search = TextSearch(trace, Needle("pod"), 4)
-    first, second = search.step(), search.step()
+    first = search.step()
+    second = search.step()
     assert isinstance(first, SearchStep)
     assert isinstance(second, SearchStep)
     assert [index for index, _ in first.hits] == [4, 5, 6, 7, 8]
@@ -254,13 +250,13 @@ def test_a_search_continues_in_new_lines_of_the_index() -> None:
     trace.advance(2000)
     search = TextSearch(trace, Needle("pod"), 3)
     hits: list[int] = []
-    waited = 0
+    wait_count = 0
     while (actual := search.step()) is not None:
         hits += [index for index, _ in actual.hits]
         if actual.waits:
-            waited += 1
+            wait_count += 1
             trace.advance(20_000)
-    assert waited
+    assert wait_count
     assert sorted(hits) == list(range(300))
 
 
@@ -270,7 +266,7 @@ def test_a_file_that_is_gone_ends_the_search_without_an_error(tmp_path: Path) ->
     trace = read_file(path, named=True).traces[0]
     read_fully(trace)
     path.unlink()
-    assert everything(TextSearch(trace, Needle("zebra"), 0)) == {}
+    assert all_hits(TextSearch(trace, Needle("zebra"), 0)) == {}
 
 
 @pytest.mark.parametrize("needle", ["1e5", "null", '": "', "\ufffd", "///"])
@@ -315,13 +311,16 @@ def test_a_needle_is_a_matcher() -> None:
 
 
 def test_the_files_of_a_run_are_searched_as_one(tmp_path: Path) -> None:
-    main = [meta("t1"), *(message("user", f"{BEHIND_PREVIEW} main pod {i}") for i in range(4))]
-    other = [
+    main_records = [
+        meta("t1"),
+        *(message("user", f"{FULL_PREVIEW} main pod {i}") for i in range(4)),
+    ]
+    child_records = [
         meta("t2"),
-        *(message("user", f"{BEHIND_PREVIEW} a {i} zebra") for i in range(3)),
+        *(message("user", f"{FULL_PREVIEW} a {i} zebra") for i in range(3)),
     ]
     members = []
-    for name, records in (("main", main), ("other", other)):
+    for name, records in (("main", main_records), ("other", child_records)):
         path = tmp_path / f"{name}.jsonl"
         path.write_bytes(rollout_bytes(records))
         trace = read_file(path, named=True).traces[0]
@@ -330,7 +329,7 @@ def test_the_files_of_a_run_are_searched_as_one(tmp_path: Path) -> None:
     read_fully(run)
     assert len(run) == 7
     for needle in ("pod", "zebra", "404", "begin", "user"):
-        assert everything(TextSearch(run, Needle(needle), 5)) == naive(run, needle)
+        assert all_hits(TextSearch(run, Needle(needle), 5)) == hits_of_all_texts(run, needle)
 
 
 @pytest.mark.parametrize("needle", ["zebra", "Zebra crossing", "42", "pods", "é"])
@@ -341,7 +340,7 @@ def test_sessions_of_claude_code_are_searched(tmp_path: Path, needle: str) -> No
         claude.agent(
             "a1", "u1", claude.text("x" * 300 + " Zebra"), claude.call("t1", command="get pods é")
         ),
-        claude.answer("u2", "a1", "t1", "pods: 42 " + "." * 300 + " 42 zebras"),
+        claude.result("u2", "a1", "t1", "pods: 42 " + "." * 300 + " 42 zebras"),
     )
     assert len(trace) > 2
-    assert everything(TextSearch(trace, Needle(needle), 1)) == naive(trace, needle)
+    assert all_hits(TextSearch(trace, Needle(needle), 1)) == hits_of_all_texts(trace, needle)

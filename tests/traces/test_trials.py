@@ -9,34 +9,30 @@ import pytest
 from mast_tui.traces.library import read_file, read_fully, scan
 from mast_tui.traces.model import AnswerKey, FileReport, Outcome, Trace
 from mast_tui.traces.scan.library_cache import LibraryCache
-from tests.traces.checks import check_sound, write_json, write_json_lines
-from tests.traces.test_runs import MAIN, rollout, said
+from tests.traces.checks import check_sound, texts_of, write_json, write_json_lines
+from tests.traces.nested_runs import MAIN, run_message, write_rollout
 
 
-def the_trace(reports: list[FileReport]) -> Trace:
+def read_single_trace(reports: list[FileReport]) -> Trace:
     (trace,) = [trace for report in reports for trace in report.traces]
     read_fully(trace)
     check_sound(trace)
     return trace
 
 
-def texts(trace: Trace) -> list[str]:
-    return [trace.text(index) for index in range(len(trace))]
-
-
 def published_layout_itbench(folder: Path) -> Path:
-    """The workspace of a trial, with everything that the agent runner can leave there."""
+    """Write the workspace of a trial with all files of the agent runner; return its folder."""
     trial = folder / "7" / "2"
     (trial / "traces").mkdir(parents=True)
     (trial / "AGENTS.md").write_text("be an engineer")
     (trial / "config.toml").write_text('model = "m"')
     write_json(trial / "agent_output.json", {"entities": []})
-    rollout(
+    write_rollout(
         trial / "sessions" / "2026" / "03" / "01" / "rollout-x.jsonl",
         MAIN,
         None,
-        said(1, "user", "diagnose"),
-        said(5, "assistant", "told by the rollout"),
+        run_message(1, "user", "diagnose"),
+        run_message(5, "assistant", "told by the rollout"),
     )
     write_json_lines(
         trial / "traces" / "stdout.log",
@@ -57,19 +53,17 @@ def published_layout_itbench(folder: Path) -> Path:
     return trial
 
 
-def test_a_trial_without_a_rollout_is_its_output_else_its_telemetry(
-    tmp_path: Path,
-) -> None:
+def test_a_trial_without_a_rollout_is_its_output_else_its_telemetry(tmp_path: Path) -> None:
     trial = published_layout_itbench(tmp_path)
     for path in (trial / "sessions").rglob("*.jsonl"):
         path.unlink()
     reports = list(scan([tmp_path]))
-    assert "told by stdout" in texts(the_trace(reports))
+    assert "told by stdout" in texts_of(read_single_trace(reports))
     assert [report.format for report in reports if report.format] == ["codex-exec"]
     (trial / "traces" / "stdout.log").unlink()
     reports = list(scan([tmp_path]))
     assert [report.format for report in reports if report.format] == ["codex-otel-logs"]
-    assert texts(the_trace(reports)) == ["told"]
+    assert texts_of(read_single_trace(reports)) == ["told"]
 
 
 @pytest.mark.parametrize(
@@ -87,7 +81,7 @@ def test_the_evaluation_is_the_outcome_of_a_trial(
 ) -> None:
     trial = published_layout_itbench(tmp_path)
     write_json(trial / "judge_output.json", {"scores": {"root_cause_entity": score}})
-    meta = the_trace(list(scan([tmp_path]))).meta
+    meta = read_single_trace(list(scan([tmp_path]))).meta
     assert (meta.outcome, meta.score, meta.benchmark) == (outcome, expected, "ITBench")
     metric = "root_cause_entity"
     verdict = score if isinstance(score, dict) else {"score": score}
@@ -102,18 +96,18 @@ def test_the_evaluation_is_the_outcome_of_a_trial(
 def test_an_evaluation_of_many_trials_names_them_by_folder(tmp_path: Path) -> None:
     published_layout_itbench(tmp_path / "outputs" / "agent_outputs")
 
-    def result(incident: object, trial: object, recall: float) -> dict[str, object]:
+    def evaluation(incident: object, trial: object, recall: float) -> dict[str, object]:
         scores = {"root_cause_entity": {"calculation_recall": recall}}
         return {"incident_id": incident, "trial_id": trial, "scores": scores}
 
-    results = [result("7", "1", 1.0), result(7, 2, 0.0), result("8", "2", 1.0)]
+    results = [evaluation("7", "1", 1.0), evaluation(7, 2, 0.0), evaluation("8", "2", 1.0)]
     write_json(tmp_path / "outputs" / "evaluation_results.json", {"raw_results": results})
-    trace = the_trace(list(scan([tmp_path / "outputs" / "agent_outputs"])))
+    trace = read_single_trace(list(scan([tmp_path / "outputs" / "agent_outputs"])))
     assert trace.meta.outcome is Outcome.FAILED
 
 
 def test_a_published_trajectory_has_its_scenario_run_and_score(tmp_path: Path) -> None:
-    """The layout of the published set: a session beside the outputs of the agent and the judge."""
+    """The published set has a session beside the outputs of the agent and the judge."""
     scenarios = tmp_path / "ReAct-Agent-Trajectories" / "Model-A" / "sre"
     for scenario, run, recall in ((3, 1, 0.1), (3, 2, 1.0), (12, 1, 0.0)):
         folder = scenarios / f"Scenario-{scenario}" / str(run)
@@ -122,7 +116,7 @@ def test_a_published_trajectory_has_its_scenario_run_and_score(tmp_path: Path) -
         scores = {"root_cause_entity": {"calculation_recall": recall}}
         write_json(folder / "judge_output.json", {"scores": scores})
         session = f"{MAIN[:-4]}{scenario:02}{run:02}"
-        rollout(folder / "session.jsonl", session, None, said(1, "user", "diagnose"))
+        write_rollout(folder / "session.jsonl", session, None, run_message(1, "user", "diagnose"))
     metas = [trace.meta for report in scan([tmp_path]) for trace in report.traces]
     facts = {(meta.task_id, meta.trial, meta.score, meta.benchmark) for meta in metas}
     assert facts == {
@@ -172,8 +166,8 @@ def test_a_harbor_trial_is_its_trajectory_with_the_verifier_s_outcome(
 ) -> None:
     published_layout_harbor(tmp_path, reward)
     reports = list(scan([tmp_path]))
-    trace = the_trace(reports)
-    assert texts(trace) == ["solve it", "solved"]
+    trace = read_single_trace(reports)
+    assert texts_of(trace) == ["solve it", "solved"]
     assert trace.meta.outcome is outcome
     assert trace.meta.model == "m-7"
     assert trace.meta.benchmark == "terminal-bench"
@@ -239,19 +233,20 @@ def published_layout_openhands_events(folder: Path) -> Path:
 
 
 def test_a_cached_trial_is_used_until_a_file_changes(tmp_path: Path) -> None:
-    folder, library = tmp_path / "runs", tmp_path / "library.db"
+    folder = tmp_path / "runs"
+    library = tmp_path / "library.db"
     events = published_layout_openhands_events(folder)
     published_layout_terminal_bench(folder)
 
-    def look() -> list[Trace]:
+    def scan_cached() -> list[Trace]:
         with LibraryCache(library) as cache:
             return [trace for report in scan([folder], library=cache) for trace in report.traces]
 
-    assert [len(trace) for trace in look()] == [2, 5]
-    second = look()
-    assert [(len(trace), trace.loaded.spans) for trace in second] == [(0, 2), (0, 5)]
-    for trace in second:
+    assert [len(trace) for trace in scan_cached()] == [2, 5]
+    cached = scan_cached()
+    assert [(len(trace), trace.loaded.spans) for trace in cached] == [(0, 2), (0, 5)]
+    for trace in cached:
         read_fully(trace)
-    assert [len(trace) for trace in second] == [2, 5]
+    assert [len(trace) for trace in cached] == [2, 5]
     (events / "event-00002-x.json").write_text("not an event")
-    assert [len(trace) for trace in look()] == [2, 0]
+    assert [len(trace) for trace in scan_cached()] == [2, 0]

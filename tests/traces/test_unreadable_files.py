@@ -1,4 +1,4 @@
-"""Unreadable files beside a trace: pipes, devices, links and files of any size."""
+"""Unreadable files beside a trace: pipes, devices, links and huge files."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from tests.traces.checks import write_json
 
 pytestmark = pytest.mark.slow
 
-WAIT = 60
-"""Seconds after which a process that should have ended is taken to go on for ever."""
+MAX_SECONDS = 60
+"""Seconds after which a process counts as endless."""
 
-MEMORY = 2 << 30
+MAX_MEMORY = 2 << 30
 CHAT = {"messages": [{"role": "user", "content": "go"}, {"role": "assistant", "content": "ok"}]}
 
 Make = Callable[[Path], None]
@@ -64,22 +64,22 @@ def huge(path: Path) -> None:
     os.truncate(path, 3 << 30)
 
 
-ODD: tuple[Make, ...] = (fifo, endless, itself, nameless, huge)
+UNREADABLE: tuple[Make, ...] = (fifo, endless, itself, nameless, huge)
 
 
-def inspected(path: Path) -> dict[str, Any]:
-    """Return the output of ``inspect`` for a path, from a process with little time and memory."""
-    done = subprocess.run(
+def run_inspect(path: Path) -> dict[str, Any]:
+    """Run ``inspect`` for a path with little time and memory; return its output."""
+    process = subprocess.run(
         [sys.executable, "-m", "mast_tui", "inspect", "--json", path],
         capture_output=True,
-        timeout=WAIT,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY)),
+        timeout=MAX_SECONDS,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY)),
         check=False,
     )
-    assert done.returncode in (0, 1), done.stderr
-    assert b"Traceback" not in done.stderr
-    actual: dict[str, Any] = json.loads(done.stdout)
-    return actual
+    assert process.returncode in (0, 1), process.stderr
+    assert b"Traceback" not in process.stderr
+    output: dict[str, Any] = json.loads(process.stdout)
+    return output
 
 
 def problems_of(output: dict[str, Any], folder: Path, name: str) -> list[str]:
@@ -101,16 +101,16 @@ def problems_of(output: dict[str, Any], folder: Path, name: str) -> list[str]:
 
 def test_an_unreadable_outcomes_file_is_a_problem(tmp_path: Path) -> None:
     folders = []
-    for make in ODD:
+    for make in UNREADABLE:
         subfolder = tmp_path / make.__name__
         write_json(subfolder / "chat.json", {**CHAT, "id": make.__name__})
         make(subfolder / "outcomes.csv")
         folders.append(subfolder)
-    output = inspected(tmp_path)
-    assert len(output["files"]) == len(ODD)
+    output = run_inspect(tmp_path)
+    assert len(output["files"]) == len(UNREADABLE)
     for subfolder in folders:
         assert problems_of(output, subfolder, "outcomes.csv"), subfolder
-    output = inspected(folders[0] / "chat.json")
+    output = run_inspect(folders[0] / "chat.json")
     assert len(output["files"]) == 1
     assert problems_of(output, folders[0], "outcomes.csv")
 
@@ -118,7 +118,7 @@ def test_an_unreadable_outcomes_file_is_a_problem(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["result.json", "results.json", "evaluation.json"])
 def test_an_unreadable_file_of_a_trial_is_a_problem(name: str, tmp_path: Path) -> None:
     trials = []
-    for make in ODD:
+    for make in UNREADABLE:
         trial = tmp_path / make.__name__
         write_json(trial / "agent" / "trajectory.json", {**CHAT, "id": make.__name__})
         if name == "evaluation.json":
@@ -128,8 +128,8 @@ def test_an_unreadable_file_of_a_trial_is_a_problem(name: str, tmp_path: Path) -
             (trial / "agent-logs").mkdir()
         make(trial / name)
         trials.append(trial)
-    output = inspected(tmp_path)
-    assert len(output["files"]) == len(ODD)
+    output = run_inspect(tmp_path)
+    assert len(output["files"]) == len(UNREADABLE)
     for trial in trials:
         assert problems_of(output, trial, name), trial
 
@@ -144,9 +144,9 @@ def test_an_unreadable_event_file_is_skipped(make: Make, tmp_path: Path) -> None
         write_json(events / f"{number}.json", event)
     make(events / "2.json")
     make(tmp_path / "c" / "base_state.json")
-    actual = inspected(events)
-    assert [file["traces"][0]["spans"] for file in actual["files"]] == [2]
-    assert make is folder or problems_of(actual, tmp_path, "base_state.json"), actual
+    output = run_inspect(events)
+    assert [file["traces"][0]["spans"] for file in output["files"]] == [2]
+    assert make is folder or problems_of(output, tmp_path, "base_state.json"), output
 
 
 def test_a_link_to_itself_does_not_hide_other_files(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_a_link_to_itself_does_not_hide_other_files(tmp_path: Path) -> None:
     assert "symbolic links" in str(failed["self.json"])
 
 
-@pytest.mark.parametrize("big", [BigDocuments(), BigDocuments(0)], ids=["here", "aside"])
+@pytest.mark.parametrize("big", [BigDocuments(), BigDocuments(0)], ids=["direct", "worker"])
 @pytest.mark.parametrize("suffix", [".log.gz", ".jsonl.gz", ".log.zst", ".json.zst"])
 def test_a_file_too_big_when_unpacked_is_a_problem(
     suffix: str, big: BigDocuments, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -17,9 +17,9 @@ from mast_tui.traces.scan.scanning import Unit
 
 
 def test_a_malformed_workspace_address_says_what_to_write() -> None:
-    with pytest.raises(MastError, match="write postgresql://USER@HOST/DATABASE") as told:
+    with pytest.raises(MastError, match="write postgresql://USER@HOST/DATABASE") as error:
         parameters_of("postgresql://ada:SECRET%zz@host/labels")
-    assert "SECRET" not in str(told.value)
+    assert "SECRET" not in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -44,9 +44,9 @@ def test_a_malformed_workspace_address_says_what_to_write() -> None:
 def test_a_path_without_secrets_reads_with_the_whole_url(typed: str, public: str) -> None:
     addresses = AddressBook()
     assert addresses.remember(typed) == public
-    read = typed.replace("AKIA:ab/cd+e@", "")  # stores take keys from elsewhere
-    assert addresses.full_url(public) == read
-    assert AddressBook(typed).full_url(public) == read
+    full_url = typed.replace("AKIA:ab/cd+e@", "")  # stores take keys from elsewhere
+    assert addresses.full_url(public) == full_url
+    assert AddressBook(typed).full_url(public) == full_url
     path = trace_path(typed)
     assert str(path) == public
     assert str(pickle.loads(pickle.dumps(path))) == public
@@ -72,15 +72,15 @@ def test_two_signed_urls_of_one_object_are_one_path() -> None:
 
 
 def test_two_objects_that_differ_only_in_the_query_are_refused() -> None:
-    with pytest.raises(MastError, match="different queries") as told:
+    with pytest.raises(MastError, match="different queries") as error:
         [*paths_of("https://h/download?id=5", "https://h/download?id=6")]
-    assert "id=" not in str(told.value)
+    assert "id=" not in str(error.value)
 
 
 def test_messages_keep_other_parts_of_a_url() -> None:
     addresses = AddressBook()
-    kept = "write postgresql://USER@HOST/DATABASE; see https://host/page#part, s3://bucket/a.json"
-    assert addresses.without_secrets(kept) == kept
+    text = "write postgresql://USER@HOST/DATABASE; see https://host/page#part, s3://bucket/a.json"
+    assert addresses.without_secrets(text) == text
     error = "403, url='http://u:p@h/a.json?sig=1', postgresql://ada:pw@h/db?sslmode=require"
     assert addresses.without_secrets(error) == (
         "403, url='http://h/a.json', postgresql://ada@h/db?sslmode=require"

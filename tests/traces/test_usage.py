@@ -20,7 +20,6 @@ def span(
     failed: bool = False,
     tokens: Tokens | None = None,
 ) -> Span:
-    """Return a span of a made trace."""
     status = SpanStatus.ERROR if failed else SpanStatus.OK
     return Span(0, "k", *shape, agent, name, None, start, end, status, "line 1", "", True, tokens)
 
@@ -45,10 +44,7 @@ def test_time_and_tokens_count_once() -> None:
         UsageSums("planner", 3, 0, 5.0, 1000, 20),
         UsageSums("user", 1),
     )
-    assert usage.tools == (
-        UsageSums("bash", 2, 1, 40.0),
-        UsageSums("a tool without a name", 1),
-    )
+    assert usage.tools == (UsageSums("bash", 2, 1, 40.0), UsageSums("a tool without a name", 1))
     assert sum(row.seconds for row in (*usage.agents, *usage.tools)) == 160 - 100
 
 

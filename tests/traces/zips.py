@@ -8,24 +8,26 @@ from dataclasses import dataclass
 
 import zstandard
 
-STORED, DEFLATED, ZSTANDARD = 0, 8, 93
+STORED = 0
+DEFLATED = 8
+ZSTANDARD = 93
 
 
 @dataclass(frozen=True)
 class Part:
-    """A member: its content and what the archive says of it; None is the truth."""
+    """A member: its content, and the fields of its header; those that are None are correct."""
 
     name: str
     content: bytes
     method: int = DEFLATED
     flags: int = 0
-    says_bytes: int | None = None
-    says_checksum: int | None = None
+    stated_size: int | None = None
+    stated_checksum: int | None = None
     offset: int | None = None
 
 
-def packed(content: bytes, method: int) -> bytes:
-    """``content`` as a member holds it."""
+def compressed(content: bytes, method: int) -> bytes:
+    """Return ``content`` compressed as the data of a member."""
     if method == DEFLATED:
         deflater = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
         return deflater.compress(content) + deflater.flush()
@@ -34,28 +36,30 @@ def packed(content: bytes, method: int) -> bytes:
     return content
 
 
-def archive_of(*parts: Part, directory: bool = True, sizes_follow: bool = False) -> bytes:
-    """An archive; without its directory, or with each member's sizes behind its data."""
+def archive_of(*parts: Part, directory: bool = True, data_descriptors: bool = False) -> bytes:
+    """Return an archive, perhaps without a directory or with the sizes of members after data."""
     body = bytearray()
     entries = bytearray()
     for part in parts:
-        data = packed(part.content, part.method)
+        data = compressed(part.content, part.method)
         name = part.name.encode()
-        size = len(part.content) if part.says_bytes is None else part.says_bytes
-        checksum = zlib.crc32(part.content) if part.says_checksum is None else part.says_checksum
-        flags = part.flags | (0x8 if sizes_follow else 0) | (0 if name.isascii() else 0x800)
-        facts = (checksum, len(data), size)
+        size = len(part.content) if part.stated_size is None else part.stated_size
+        checksum = part.stated_checksum
+        if checksum is None:
+            checksum = zlib.crc32(part.content)
+        flags = part.flags | (0x8 if data_descriptors else 0) | (0 if name.isascii() else 0x800)
+        sizes = (checksum, len(data), size)
         offset = len(body) if part.offset is None else part.offset
-        local = (0, 0, 0) if sizes_follow else facts
+        local_sizes = (0, 0, 0) if data_descriptors else sizes
         body += struct.pack(
-            "<4s5H3I2H", b"PK\x03\x04", 20, flags, part.method, 0, 0, *local, len(name), 0
+            "<4s5H3I2H", b"PK\x03\x04", 20, flags, part.method, 0, 0, *local_sizes, len(name), 0
         )
         body += name + data
-        if sizes_follow:
-            body += struct.pack("<4s3I", b"PK\x07\x08", *facts)
+        if data_descriptors:
+            body += struct.pack("<4s3I", b"PK\x07\x08", *sizes)
         entries += struct.pack(
             "<4s6H3I5H2I",
-            *(b"PK\x01\x02", 20, 20, flags, part.method, 0, 0, *facts),
+            *(b"PK\x01\x02", 20, 20, flags, part.method, 0, 0, *sizes),
             *(len(name), 0, 0, 0, 0, 0, offset),
         )
         entries += name

@@ -7,10 +7,10 @@ from pathlib import Path
 from mast_tui.taxonomy.loader import from_dict
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus
-from tests.traces.made import MadeTrace
+from tests.traces.synthetic_trace import SyntheticTrace
 
 
-class SmallTrace(MadeTrace):
+class SmallTrace(SyntheticTrace):
     """A trace in memory whose spans have these texts and the keys ``k0``, ``k1``, …"""
 
     def __init__(self, *texts: str) -> None:

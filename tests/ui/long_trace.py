@@ -15,12 +15,12 @@ from mast_tui.traces.model import (
     SpanKind,
     SpanStatus,
 )
-from tests.traces.made import MadeTrace
+from tests.traces.synthetic_trace import SyntheticTrace
 
 Change = Callable[[Span], Span]
 
 
-class LongTrace(MadeTrace):
+class LongTrace(SyntheticTrace):
     """``length`` messages made on demand, with the keys ``k0``, ``k1``, …; ``change`` alters them.
 
     ``asked`` counts the spans that this thread has asked for, ``asked_behind`` those of others.

@@ -74,7 +74,7 @@ def test_traces_in_object_storage_are_labelled_and_adjudicated_from_three_machin
         assert (len(both), len(labelled["mira"] + labelled["bob"])) == (2, len(runs) + 2)
         # Without files the sides can still be compared.
         at("carol's")
-        s3.troubles += ["refused"] * 9
+        s3.failures += ["refused"] * 9
         with team.workspace("carol") as workspace:
             trace_id = min(both)
             assert workspace.trace(trace_id).path == trace_path(f"{RUNS}/{trace_id[0]}.json")

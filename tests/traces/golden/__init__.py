@@ -1,9 +1,9 @@
-"""A record of what reading gives for every known layout of a trace file, span by span.
+"""A record of the spans that are read from every known layout of a trace file.
 
 ``inputs/`` holds one file a format; each line in it is one trace file, or a folder of them.
-``expected/`` holds what reading them gave when it was last recorded, one line a span. Of traces
-outside the repository only a digest is recorded. ``python -m tests.traces.golden --write`` records
-anew; ``tests/traces/test_golden.py`` compares.
+``expected/`` holds the spans that were last recorded, one line a span. Of traces outside the
+repository only a digest is recorded. ``python -m tests.traces.golden --write`` records them again;
+``tests/traces/test_golden.py`` compares.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ EXPECTED: Final = FOLDER / "expected"
 DIGESTS: Final = FOLDER / "expected" / "outside.csv"
 
 OUTSIDE: Final[Mapping[str, Path]] = {"corpus": CORPUS}
-"""Folders of real traces that are not in the repository, by the name that they are recorded by."""
+"""Folders of real traces that are not in the repository, by their name in the record."""
 
-_SPANS_IN_FULL: Final = 400
+_MAX_DESCRIBED_SPANS: Final = 400
 _SPANS_PER_DIGEST: Final = 50
 _HASH_DIGITS: Final = 12
-_LONGEST_VALUE: Final = 160
-_LONGEST_TEXT: Final = 60
+_MAX_VALUE_CHARS: Final = 160
+_MAX_TEXT_CHARS: Final = 60
 _DIGEST_COLUMNS: Final = ("file", "reader", "trace", "spans", "problems", "digest")
 
 
@@ -55,7 +55,7 @@ class GoldenInput(NamedTuple):
 
     @classmethod
     def from_line(cls, line: str) -> GoldenInput:
-        """Return the input that ``to_line`` has written."""
+        """Return the input of a line that ``to_line`` wrote."""
         fields = json.loads(line)
         files = {path: _from_json(content) for path, content in fields["files"].items()}
         return cls(fields["name"], fields["opened"], files)
@@ -83,7 +83,7 @@ def _from_json(content: str | dict[str, str]) -> bytes:
 
 
 def formats() -> list[str]:
-    """Return the names of the files of inputs, and of the samples."""
+    """Return the names of the formats that have inputs, after ``samples``."""
     return ["samples", *sorted(path.stem for path in INPUTS.glob("*.jsonl"))]
 
 
@@ -94,7 +94,7 @@ def golden_inputs(name: str) -> list[GoldenInput]:
 
 
 def golden_text(name: str, part_of_name: str) -> str:
-    """Return the text of the first one-file input of a format whose name has this part."""
+    """Return the text of the first one-file input of a format with this part in its name."""
     for golden_input in golden_inputs(name):
         if part_of_name in golden_input.name and len(golden_input.files) == 1:
             (data,) = golden_input.files.values()
@@ -103,7 +103,7 @@ def golden_text(name: str, part_of_name: str) -> str:
 
 
 def describe_format(name: str, scratch: Path) -> list[str]:
-    """Describe what reading gives for each input of a format.
+    """Describe the traces that are read from each input of a format.
 
     Args:
         name: One of ``formats()``.
@@ -124,32 +124,32 @@ def describe_format(name: str, scratch: Path) -> list[str]:
 
 
 def describe_file(name: str, path: Path) -> list[str]:
-    """Describe what reading gives for a file, or for each file in a folder.
+    """Describe the traces that are read from a file, or from each file in a folder.
 
     Args:
         name: The name in the description.
         path: The file or folder.
 
     Returns:
-        Lines of text without the place where the file is.
+        Lines of text without the path of the folder.
     """
     if not path.is_dir():
         return _describe_report(name, path.parent, _read(path))
     lines = []
     for report in scan([path]):
         _read_traces(report)
-        inside = report.path.relative_to(path).as_posix()
-        lines += _describe_report(f"{name}/{inside}", path, report)
+        relative_path = report.path.relative_to(path).as_posix()
+        lines += _describe_report(f"{name}/{relative_path}", path, report)
     return lines
 
 
 def _describe_report(name: str, folder: Path, report: FileReport) -> list[str]:
-    state = {"reader": report.format, "skipped": report.skipped, "failed": report.failed}
-    words = {
-        field: value and value.replace(str(folder), "FOLDER") for field, value in state.items()
+    results = {"reader": report.format, "skipped": report.skipped, "failed": report.failed}
+    fields = {
+        field: value and value.replace(str(folder), "FOLDER") for field, value in results.items()
     }
-    lines = [_line("file", name, words)]
-    lines += [_describe_problem(problem, folder) for problem in _own(report)]
+    lines = [_line("file", name, fields)]
+    lines += [_describe_problem(problem, folder) for problem in _problems_of_file(report)]
     for trace in report.traces:
         lines += _describe_trace(trace, folder)
     return lines
@@ -174,10 +174,10 @@ def _read_traces(report: FileReport) -> None:
             check_sound(trace)
 
 
-def _own(report: FileReport) -> list[Problem]:
-    """Return the problems of a file that none of its traces has."""
-    of_traces = {problem for trace in report.traces for problem in trace.problems}
-    return [problem for problem in report.problems if problem not in of_traces]
+def _problems_of_file(report: FileReport) -> list[Problem]:
+    """Return the problems of a file that belong to none of its traces."""
+    trace_problems = {problem for trace in report.traces for problem in trace.problems}
+    return [problem for problem in report.problems if problem not in trace_problems]
 
 
 def _describe_trace(trace: Trace, folder: Path) -> list[str]:
@@ -190,7 +190,7 @@ def _describe_trace(trace: Trace, folder: Path) -> list[str]:
     ]
     lines += [_describe_problem(problem, folder) for problem in trace.problems]
     spans = [_describe_span(trace.span(index), trace.text(index)) for index in range(len(trace))]
-    if len(spans) <= _SPANS_IN_FULL:
+    if len(spans) <= _MAX_DESCRIBED_SPANS:
         return lines + spans
     for first in range(0, len(spans), _SPANS_PER_DIGEST):
         part = spans[first : first + _SPANS_PER_DIGEST]
@@ -213,7 +213,7 @@ def _describe_span(span: Span, text: str) -> str:
         "place": span.place,
     }
     line = _line("span", str(span.index), fields)
-    return f"{line}\ttext={_one_line(text, _LONGEST_TEXT)}"
+    return f"{line}\ttext={_one_line(text, _MAX_TEXT_CHARS)}"
 
 
 def _time(seconds: float | None) -> str | None:
@@ -225,22 +225,22 @@ def _time(seconds: float | None) -> str | None:
         return repr(seconds)
 
 
-def _line(what: str, name: str, fields: Mapping[str, object]) -> str:
-    """Return a line of fields with a tab between them, without those that hold nothing."""
-    parts = [f"{what} {_one_line(name)}".rstrip()]
+def _line(kind: str, name: str, fields: Mapping[str, object]) -> str:
+    """Return a line of fields with a tab between them, without empty fields."""
+    parts = [f"{kind} {_one_line(name)}".rstrip()]
     for field, value in fields.items():
         if value is not None and value != [] and value != "":
             parts.append(f"{field}={_one_line(value)}")
     return "\t".join(parts)
 
 
-def _one_line(value: object, longest: int = _LONGEST_VALUE) -> str:
-    """Return a value on one line; of a long one its beginning and a digest."""
-    written = value if isinstance(value, str) else json.dumps(value, ensure_ascii=True)
-    written = written.encode("unicode_escape").decode("ascii")
-    if len(written) <= longest:
-        return written
-    return f"{written[: longest // 2]}… {_digest([written])} {len(written)}"
+def _one_line(value: object, max_chars: int = _MAX_VALUE_CHARS) -> str:
+    """Return a value on one line, or the beginning and a digest of a long one."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=True)
+    text = text.encode("unicode_escape").decode("ascii")
+    if len(text) <= max_chars:
+        return text
+    return f"{text[: max_chars // 2]}… {_digest([text])} {len(text)}"
 
 
 def _digest(texts: Iterable[str]) -> str:
@@ -249,33 +249,33 @@ def _digest(texts: Iterable[str]) -> str:
 
 
 def first_difference(expected: Sequence[str], actual: Sequence[str]) -> str | None:
-    """Say in words where two descriptions differ first.
+    """Describe the first difference of two descriptions.
 
     Args:
         expected: The recorded lines.
-        actual: The lines as they are today.
+        actual: The current lines.
 
     Returns:
         The file, the trace, the line and the field with both values; None where nothing differs.
     """
-    place: dict[str, str] = {}
+    context: dict[str, str] = {}
     for number in range(max(len(expected), len(actual))):
-        before = expected[number] if number < len(expected) else ""
-        after = actual[number] if number < len(actual) else ""
-        if before != after:
-            return ", ".join([*place.values(), _difference(before, after)])
-        head = before.split("\t", 1)[0]
+        old_line = expected[number] if number < len(expected) else ""
+        new_line = actual[number] if number < len(actual) else ""
+        if old_line != new_line:
+            return ", ".join([*context.values(), _difference(old_line, new_line)])
+        head = old_line.split("\t", 1)[0]
         kind = head.split(" ", 1)[0]
         if kind == "file":
-            place = {"file": head.removeprefix("file ")}
+            context = {"file": head.removeprefix("file ")}
         elif kind == "trace":
-            place["trace"] = head
+            context["trace"] = head
     return None
 
 
-def _difference(before: str, after: str) -> str:
-    old_head, *old_fields = before.split("\t")
-    new_head, *new_fields = after.split("\t")
+def _difference(old_line: str, new_line: str) -> str:
+    old_head, *old_fields = old_line.split("\t")
+    new_head, *new_fields = new_line.split("\t")
     if old_head != new_head:
         return f"{old_head or 'nothing'} → {new_head or 'nothing'}"
     old = dict(field.split("=", 1) for field in old_fields)
@@ -290,7 +290,7 @@ def recorded(name: str) -> list[str]:
 
 
 def outside_files() -> Iterator[tuple[str, Path]]:
-    """Yield each file outside the repository with the name that it is recorded by."""
+    """Yield each file outside the repository with its name in the record."""
     for name, folder in OUTSIDE.items():
         for path in sorted(folder.rglob("*")):
             if path.is_file():
@@ -316,7 +316,7 @@ def digest_rows(name: str, path: Path) -> list[list[str]]:
     for trace in report.traces:
         digest = _digest(_describe_trace(trace, path.parent))
         count = str(len(trace))
-        problems = str(len(trace.problems) + len(_own(report)))
+        problems = str(len(trace.problems) + len(_problems_of_file(report)))
         rows.append([name, report.format or "", trace.identity.trace_id, count, problems, digest])
     return rows
 
@@ -331,7 +331,7 @@ def recorded_digests() -> dict[str, list[list[str]]]:
 
 
 def write_digests() -> None:
-    """Record the files outside the repository anew."""
+    """Record the files outside the repository."""
     with DIGESTS.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(_DIGEST_COLUMNS)

@@ -1,4 +1,4 @@
-"""Recording of what reading gives, and of new inputs; see the package."""
+"""The command that records the spans of golden inputs and adds inputs; see the package."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.traces.golden.damage import write_damage
 def main() -> None:
     """Run the command."""
     parser = argparse.ArgumentParser(prog="python -m tests.traces.golden", description=__doc__)
-    parser.add_argument("--write", action="store_true", help="record what reading gives today")
+    parser.add_argument("--write", action="store_true", help="record the spans that are read now")
     parser.add_argument(
         "--add",
         nargs=2,

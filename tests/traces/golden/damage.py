@@ -1,4 +1,4 @@
-"""Damaged variants of one file a format, and how much of each is read."""
+"""Damaged variants of one file a format, and counts of the traces and spans read from them."""
 
 from __future__ import annotations
 
@@ -15,39 +15,40 @@ from tests.traces.golden import EXPECTED, INPUTS, GoldenInput, golden_inputs, re
 DAMAGE: Final = EXPECTED / "damage.tsv"
 
 _COLUMNS: Final = ("format", "variant", "reader", "traces", "spans", "problems")
-_MOST_BYTES: Final = 40_000
+_MAX_BYTES: Final = 40_000
 _NUL_BYTES: Final = 300
 
 
 def damaged_formats() -> list[str]:
-    """Return the formats of which an input is JSON or JSON lines in order."""
+    """Return the formats with an undamaged input of JSON or JSON lines."""
     names = sorted(path.stem for path in INPUTS.glob("*.jsonl"))
     left_out = {"folders", "none", "text"}
     return [name for name in names if name not in left_out and sample_of(name) is not None]
 
 
 def sample_of(name: str) -> GoldenInput | None:
-    """Return the input with most spans that is one sound file of JSON or JSON lines."""
-    sound = [
+    """Return the input with most spans that is one undamaged file of JSON or JSON lines."""
+    candidates = [
         golden_input
         for golden_input in golden_inputs(name)
-        if len(golden_input.files) == 1 and _records(_data(golden_input))
+        if len(golden_input.files) == 1
+        and len(_data(golden_input)) <= _MAX_BYTES
+        and _records(_data(golden_input))
     ]
-    fitting = [found for found in sound if len(_data(found)) <= _MOST_BYTES]
-    spans = _recorded_spans(name)
-    return max(fitting, key=lambda found: spans[found.name], default=None)
+    span_counts = _recorded_spans(name)
+    return max(candidates, key=lambda golden_input: span_counts[golden_input.name], default=None)
 
 
 def _recorded_spans(name: str) -> Counter[str]:
     """Return the number of recorded spans of each input of a format."""
     counts: Counter[str] = Counter()
-    file = ""
+    input_name = ""
     for line in recorded(name):
-        what, _, rest = line.split("\t", 1)[0].partition(" ")
-        if what == "file":
-            file = rest
-        elif what == "span":
-            counts[file] += 1
+        kind, _, label = line.split("\t", 1)[0].partition(" ")
+        if kind == "file":
+            input_name = label
+        elif kind == "span":
+            counts[input_name] += 1
     return counts
 
 
@@ -57,7 +58,7 @@ def _data(golden_input: GoldenInput) -> bytes:
 
 
 def _records(data: bytes) -> list[str]:
-    """Return the JSON objects or lists that the data is made of; none where it is not sound."""
+    """Return the JSON objects or lists in the data; none if the data is damaged."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
@@ -81,8 +82,8 @@ def _lines(records: Sequence[str]) -> str:
 
 def _nul_block(records: Sequence[str]) -> str:
     text = _lines(records)
-    place = text.find("\n" if len(records) > 1 else ",", len(text) // 2) + 1
-    return text[:place] + "\0" * _NUL_BYTES + text[place:]
+    offset = text.find("\n" if len(records) > 1 else ",", len(text) // 2) + 1
+    return text[:offset] + "\0" * _NUL_BYTES + text[offset:]
 
 
 def _glued(records: Sequence[str]) -> str:
@@ -95,11 +96,11 @@ def _glued(records: Sequence[str]) -> str:
     )
 
 
-def _behind_a_cut(records: Sequence[str]) -> str:
+def _after_cut_record(records: Sequence[str]) -> str:
     middle = len(records) // 2
     cut = records[middle][: len(records[middle]) // 2]
-    rest = records[middle + 1 :] or records
-    return _lines(records[:middle]) + cut + _lines(rest)
+    following = records[middle + 1 :] or records
+    return _lines(records[:middle]) + cut + _lines(following)
 
 
 def _pretty(records: Sequence[str]) -> str:
@@ -111,14 +112,14 @@ def _cut_end(records: Sequence[str]) -> str:
 
 
 def _with_member(member: str) -> Callable[[Sequence[str]], str]:
-    """Return a function that puts a member at the beginning of the first object of a record."""
+    """Return a function that inserts a member at the beginning of an object."""
 
-    def changed(records: Sequence[str]) -> str:
+    def damaged(records: Sequence[str]) -> str:
         middle = len(records) // 2
         record = records[middle].replace("{", "{" + member + ", ", 1)
         return _lines([*records[:middle], record, *records[middle + 1 :]])
 
-    return changed
+    return damaged
 
 
 def _duplicate_keys(records: Sequence[str]) -> str:
@@ -126,8 +127,8 @@ def _duplicate_keys(records: Sequence[str]) -> str:
     record = records[middle]
     begin = record.index("{")
     key = json.JSONDecoder().raw_decode(record, record.index('"', begin))[0]
-    changed = f"{record[: begin + 1]}{json.dumps(key)}: null, {record[begin + 1 :]}"
-    return _lines([*records[:middle], changed, *records[middle + 1 :]])
+    damaged = f"{record[: begin + 1]}{json.dumps(key)}: null, {record[begin + 1 :]}"
+    return _lines([*records[:middle], damaged, *records[middle + 1 :]])
 
 
 _VARIANTS: Final[Mapping[str, Callable[[Sequence[str]], str]]] = MappingProxyType(
@@ -135,7 +136,7 @@ _VARIANTS: Final[Mapping[str, Callable[[Sequence[str]], str]]] = MappingProxyTyp
         "sound": _lines,
         "block of NUL bytes": _nul_block,
         "glued records": _glued,
-        "record behind a cut one": _behind_a_cut,
+        "record behind a cut one": _after_cut_record,
         "pretty-printed documents": _pretty,
         "list of records": lambda records: f"[{','.join(records)}]",
         "JSON text sequence": lambda records: "".join(f"\x1e{record}\n" for record in records),
@@ -151,19 +152,19 @@ _VARIANTS: Final[Mapping[str, Callable[[Sequence[str]], str]]] = MappingProxyTyp
 
 
 def variants(data: bytes) -> dict[str, bytes]:
-    """Return damaged variants of a sound file by name; of a document, sequences hold it twice."""
+    """Return damaged variants of a file by name; those with several records repeat a document."""
     records = _records(data)
     twice = {"glued records", "pretty-printed documents", "JSON text sequence"}
-    made = {}
-    for name, damaged in _VARIANTS.items():
-        of_variant = records * 2 if len(records) == 1 and name in twice else records
+    data_by_variant = {}
+    for name, damage in _VARIANTS.items():
+        variant_records = records * 2 if len(records) == 1 and name in twice else records
         encoding = "utf-16-le" if name == "UTF-16" else "utf-8"
-        made[name] = damaged(of_variant).encode(encoding)
-    return made
+        data_by_variant[name] = damage(variant_records).encode(encoding)
+    return data_by_variant
 
 
 def damage_rows(name: str, scratch: Path) -> list[list[str]]:
-    """Return how much is read of each variant of a format's sample.
+    """Return the counts of traces and spans read from each variant of a format's sample.
 
     Args:
         name: The format.
@@ -203,7 +204,7 @@ def recorded_damage() -> dict[str, list[list[str]]]:
 
 
 def write_damage(scratch: Path) -> None:
-    """Record how much of each variant is read today.
+    """Record the counts of each variant.
 
     Args:
         scratch: An empty folder.

@@ -18,8 +18,8 @@ from mast_tui.traces.model import (
 )
 
 
-class MadeTrace(Trace):
-    """A trace with the spans that its class makes; by default it is known to its end."""
+class SyntheticTrace(Trace):
+    """A trace whose subclass makes the spans; by default it is read to its end."""
 
     loaded: Loaded = Loaded(0, 0, True)
 
