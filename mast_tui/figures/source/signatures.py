@@ -413,10 +413,9 @@ def runs_under(
     for number, (name, arm_paths) in enumerate(paths.items()):
         if not (group == number).any():
             paths_text = ", ".join(map(str, arm_paths))
-            raise WorkspaceError(
-                f"{name}: no run of this workspace is in {paths_text}; label or judge these runs "
-                "first"
-            )
+            exists = any(path.exists() for path in arm_paths)
+            remedy = "label or judge these runs first" if exists else "no such file or folder"
+            raise WorkspaceError(f"{name}: no run of this workspace is in {paths_text}; {remedy}")
     names = tuple(paths)
     return replace(
         inputs,
