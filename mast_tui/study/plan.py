@@ -262,7 +262,7 @@ def retests_due(
     """Return the ids of the traces with a due retest, the earliest finished trace first.
 
     A retest is due once ``RETEST_GAP`` other traces were finished after the trace, or one if all
-    traces of the annotator are finished.
+    traces of the annotator are finished. None is due for an annotator who has left the study.
 
     Args:
         study: The study.
@@ -270,6 +270,8 @@ def retests_due(
         finished_in_order: The annotator's finished traces, the earliest first; may have repeats.
         retested: The traces that were labelled again already.
     """
+    if annotator not in study.present:
+        return ()
     finished = list(dict.fromkeys(finished_in_order))
     all_finished = set(assigned(study, annotator)) <= set(finished)
     gap = 1 if all_finished else RETEST_GAP

@@ -188,6 +188,8 @@ def test_retests_are_due_after_other_traces() -> None:
         assert due == tuple(x for x in ids[: done - RETEST_GAP] if x in retests)
     assert retests_due(study, "alice", ids) == retests
     assert retests_due(study, "alice", ids, retested=retests[:3]) == retests[3:]
+    ended = replace(study, memberships=(Membership("alice", 0, 1),))
+    assert retests_due(ended, "alice", ids) == ()
     # One other trace is enough if none is left.
     study = simple(3, retests=0.3)
     (retest,) = retest_traces(study, "alice")
