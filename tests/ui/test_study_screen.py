@@ -49,7 +49,10 @@ async def test_a_study_is_set_up_by_keys(office: Office) -> None:
         await on.press("e", *", bob", "down", *"carol", "down", "down", "down", "down", "space")
         await on.press("down", "down", "down", "right", "enter")
         assert not missing(
-            on.text, "3 traces, each labelled by every annotator.", "alice  3 traces"
+            on.text,
+            "New in this workspace: bob and carol.",
+            "3 traces, each labelled by every annotator.",
+            "alice  3 traces",
         )
         assert "Enter sets it up" in on.lines[-1]
         assert "another choice" not in on.lines[-1]

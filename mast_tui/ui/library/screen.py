@@ -303,11 +303,15 @@ class LibraryScreen(MainScreen):
         self._show_about()
 
     def _show_title(self) -> None:
-        """Show the queue, the number of traces, the progress of reading, and problems."""
+        """Show the queue, the number of traces, the progress of reading and problems, and hints."""
         if self.contents.lists_hits:
             parts = ("Text search", *self.contents.title_parts())
+            self.hints.leave_out(ACTIONS_ON_THE_LIST, first={"open": "open", "back": "all traces"})
         else:
             parts = ("Library", *self._list_title_parts())
+            # A judge shows nothing to a blind annotator.
+            is_blind = self.mast.opened is not None and self.mast.opened.blind
+            self.hints.leave_out((*self.keys_left_out, *(["judge"] if is_blind else [])))
         self.title_bar.show(parts, self.right_title_parts())
 
     def _list_title_parts(self) -> Iterator[str]:
@@ -454,11 +458,6 @@ class LibraryScreen(MainScreen):
 
     def contents_changed(self) -> None:
         """Show the new search hits; once the search has ended, show the traces again."""
-        lists_hits = self.contents.lists_hits
-        self.hints.leave_out(
-            ACTIONS_ON_THE_LIST if lists_hits else self.keys_left_out,
-            first={"open": "open", "back": "all traces"} if lists_hits else {},
-        )
         self._show_title()
         self._show_list_or_reason()
         self._show_about()

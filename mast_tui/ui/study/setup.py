@@ -35,7 +35,7 @@ from mast_tui.study import (
 from mast_tui.traces.model import Trace
 from mast_tui.ui.dialogs.form import Field, Form, Texts, names_between_commas
 from mast_tui.ui.services.open_workspace import OpenWorkspace, people_in
-from mast_tui.ui.wording import counted
+from mast_tui.ui.wording import counted, joined
 from mast_tui.workspace.records import TraceRecord
 
 
@@ -622,7 +622,10 @@ class StudySetup(Form):
             for field in self._fields
             if previous is not None and self._texts[field.name].strip() != texts[field.name].strip()
         ]
-        return preview_text(
+        known_names = {*people_in(workspace), *(() if previous is None else previous.participants)}
+        new_names = [one_line(name) for name in study.participants if name not in known_names]
+        new_text = f"New in this workspace: {joined(new_names)}.\n\n" if new_names else ""
+        return new_text + preview_text(
             previous,
             study,
             changed=changed_fields,
