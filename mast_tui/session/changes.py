@@ -24,6 +24,7 @@ from mast_tui.labels import (
     VerdictValue,
     confidence_words,
 )
+from mast_tui.safe_text import one_line
 from mast_tui.session.pass_state import Passes, PassState
 from mast_tui.session.read_model import Suggestion
 from mast_tui.taxonomy.model import Taxonomy
@@ -319,6 +320,10 @@ class Change:
     key: str | None = None
 
 
+MOST_QUOTE_CELLS: Final = 30
+"""The most cells of a quote in a message."""
+
+
 class _ValueChange(NamedTuple):
     """A changed value of a label: a message, and the text of the previous value, if any."""
 
@@ -350,11 +355,13 @@ class ChangeMessages:
         return key if index is None else f"#{index + 1}"
 
     def location(self, target: Target) -> str:
-        """Describe a target, such as ``#13 to #18``, ``a quote in #13`` or ``the whole trace``."""
+        """Describe a target: ``#13 to #18``, ``a quote in #13 (“retry”)``, ``the whole trace``."""
         if target.first is None or target.last is None:
             return "the whole trace"
         if target.quote is not None:
-            return f"a quote in {self.span(target.first)}"
+            masks = self._trace.masks
+            quote = target.quote if masks is None else masks.text(target.quote)
+            return f"a quote in {self.span(target.first)} (“{one_line(quote, MOST_QUOTE_CELLS)}”)"
         if target.first == target.last:
             return self.span(target.first)
         return f"{self.span(target.first)} to {self.span(target.last)}"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.configuration import configuration_path, read_configuration
+from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.dialogs.dialog import Ask
 from mast_tui.ui.dialogs.finder import ChoiceList, FinderDialog, Palette, ThemeChoice
 from mast_tui.ui.library.screen import LibraryScreen
@@ -144,3 +145,17 @@ async def test_lists_of_choices_use_free_columns(small: Path, tmp_path: Path) ->
             assert lines.cursor == 1
             assert on.app.screen.query_one(".dialog").outer_size.width <= 60
             await on.press("escape")
+
+
+async def test_the_library_finds_names_and_follows_the_open_trace(runs: Path) -> None:
+    async with stage(runs) as on:
+        table = on.screen(LibraryScreen).table
+        await on.press(":", *"UN-7", "enter")
+        assert table.cursor == 7
+        await on.press("enter", "}", "L")
+        assert table.row is not None
+        assert table.row.name == "run-8.json"
+        await on.press("Y", "K", "escape")
+        assert on.app.screen.where is Where.STUDY
+        await on.press("K", "Y", "escape", "escape")
+        assert on.app.screen is on.screen(LibraryScreen)

@@ -142,7 +142,7 @@ NARROW_TEXTS: list[tuple[tuple[Iterable[str], ...], tuple[str, ...]]] = [
     ((["escape"], "uuu", "T"), ("╮·╭─ MAST ─", "│▌ 1.3 Step repetition", "◌1  │")),
     (
         ("T", "]"),
-        ("┌1.3 ◌", "╭─ Suggestion 1 of 2 ─", "╰─ a accept  x reject  e edit or move ─"),
+        ("┌1.3 ◌", "╭─ Suggestion 1 of 2 ─", "╰─ a accept  x reject  e edit ─"),
     ),
     (
         ("X",),

@@ -423,7 +423,7 @@ ANNOTATE: Final = (
         "look_here",
         "*",
         "look here",
-        "Next place (┊) where the decisive step may be, if mast-tui exam --keep has found places",
+        "Next ┊, a place where the decisive step may be (mast-tui exam --keep)",
     ),
     _read(
         "fold",

@@ -314,7 +314,7 @@ class SuggestionPanel(SpanView):
         mode = one_line(mode)
         key_of = context_of(self).key_of
         keys = "  ".join(f"{key_of(f'annotate.{name}')} {name}" for name in ANSWER_NAMES)
-        self.show_titles(plain_title(title), plain_title(f"{keys} or move"))
+        self.show_titles(plain_title(title), plain_title(keys))
         text = f"{mode}  {one_line(source)}"
         styled_parts = [TextPart(0, len(mode), "head")]
         for line in warnings:

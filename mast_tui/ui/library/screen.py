@@ -325,6 +325,9 @@ class LibraryScreen(MainScreen):
         if shows_queue:
             yield queue.request.title
         yield self._count_text()
+        if self._filter.value and not self._filter.has_focus:
+            back_key = self.mast.key_of("everywhere.back")
+            yield f"filter “{one_line(self._filter.value, 20)}”, {back_key} removes it"
         if catalog.unreadable:
             yield f"{len(catalog.unreadable):,} not read"
         if shows_queue and queue.precision_text:
@@ -529,6 +532,7 @@ class LibraryScreen(MainScreen):
         self._filter.display = bool(self._filter.value)
         self.set_focus(self.table)
         self.hints.clear()
+        self._show_title()
 
     def action_back(self) -> None:
         """Leave the search of contents or the filter, or show how to quit."""

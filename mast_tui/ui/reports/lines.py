@@ -24,6 +24,7 @@ from mast_tui.reports.sentences import joined_names, undefined_words
 from mast_tui.safe_text import display_lines, one_line
 from mast_tui.ui.text.layout import wrapped
 from mast_tui.ui.widgets.virtual_lines import SMALL_HEIGHT, VirtualLines, row_strip
+from mast_tui.ui.wording import name_within
 
 PENDING: Final = "…"
 """The text in place of an interval that is still being computed."""
@@ -604,7 +605,9 @@ def _cell_segments(
     kind = column.column.kind
     text = value_text(cell, kind)
     if column.is_text:
-        return [(padded(text, column.value_cells), "quiet" if text == NONE else "figure")]
+        # The end of a trace's name tells it from its neighbours.
+        shown = name_within(text, column.value_cells) if column.key == "trace" else text
+        return [(padded(shown, column.value_cells), "quiet" if text == NONE else "figure")]
     is_quiet = text == NONE or figure_of(cell) is None or kind is Kind.P_VALUE
     if kind is Kind.COUNT:
         # A count without source traces is only the base of a figure.

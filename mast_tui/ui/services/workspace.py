@@ -286,7 +286,7 @@ class WorkspaceService:
             step(opened)
         path = opening.default
         if path is not None and path.parent.parent != Path.cwd():  # found in a folder above
-            self._app.say(f"Labels are kept in {one_line(str(path))}")
+            self._app.say(f"Labels are saved in {one_line(str(path))}")
         for notice in (opening.outside_notice(name), opening.remembered_blind_notice(opened)):
             if notice is not None:
                 self._app.say(one_line(notice), seconds=12)
