@@ -30,7 +30,8 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     app_arguments = quick_app_arguments(arguments) if command_line.command is None else None
     completion = os.environ.get("_MAST_TUI_COMPLETE")  # the shell requests a completion
     if app_arguments is None or completion is not None:
-        from mast_tui.cli.dispatch import complete, run  # start-up: the app needs no click
+        # Not at the top, because it imports Click, which the app does not need.
+        from mast_tui.cli.dispatch import complete, run
 
         sys.exit(run(command_line) if completion is None else complete(completion))
     # Imports leave no garbage. The app enables collection after its first frame.

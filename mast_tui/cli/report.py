@@ -357,7 +357,7 @@ def _visible_input(
 ) -> tuple[SignatureInput, int]:
     """Read the input that the viewer may see, and count the hidden outcomes.
 
-    The traces in the input are recorded as seen by the viewer.
+    The traces on which this shows the viewer others' labels are recorded.
     """
     visible_traces = None if visibility is None else visibility.visible
     # Workers only read traces for the positions of labels.

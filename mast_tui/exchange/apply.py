@@ -303,7 +303,7 @@ class _Applier:
         Args:
             source: The name of the format.
             files: The names of the files.
-            request_key: The text by which a repeated import continues this one.
+            request_key: The key of the request; a repeated request continues its import.
             imported_by: The name of the user; None if unknown.
         """
         needed_taxonomies = {work.taxonomy for work in self._incoming.work}
@@ -311,7 +311,7 @@ class _Applier:
         with self._workspace.transaction():
             for taxonomy in self._incoming.taxonomies:
                 if taxonomy.ref in needed_taxonomies:
-                    # A stored taxonomy keeps its texts.
+                    # If it is stored already, the stored texts stay.
                     self._workspace.add_taxonomy(taxonomy, in_use=False)
             for name, kind in sorted(authors):
                 self._workspace.add_annotator(name, kind)

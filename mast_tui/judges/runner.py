@@ -241,8 +241,8 @@ class _Run:
         judge_names: Sequence[str] | None,
     ) -> None:
         slugs = {mode.slug for mode in taxonomy.modes}
-        self._looks_at = tuple(slug for slug in judge.looks_at if slug in slugs)
-        if not self._looks_at:
+        self._judged_modes = tuple(slug for slug in judge.looks_at if slug in slugs)
+        if not self._judged_modes:
             raise WorkspaceError(
                 f"{judge.name} supports no mode of {taxonomy.ref}; it was made for another taxonomy"
             )
@@ -321,9 +321,9 @@ class _Run:
         """
         for judgement in judgements:
             if judgement.judge == self._judge.name:
-                includes_verdicts = judgement.looks_at == self._looks_at
+                includes_verdicts = judgement.looks_at == self._judged_modes
             else:
-                includes_verdicts = set(self._looks_at) <= set(judgement.looks_at)
+                includes_verdicts = set(self._judged_modes) <= set(judgement.looks_at)
             if includes_verdicts:
                 return True
         return False
@@ -332,7 +332,7 @@ class _Run:
         self, trace_id: str, judgement: Judgement, indices: Mapping[str, SpanIndex]
     ) -> int:
         """Store the findings on the modes of this run, and return their number."""
-        modes = self._looks_at
+        modes = self._judged_modes
         if judgement.judged_modes is not None:
             modes = tuple(slug for slug in modes if slug in judgement.judged_modes)
         findings = [finding for finding in judgement.findings if finding.mode in modes]

@@ -628,7 +628,9 @@ class _PointsScale(NamedTuple):
 
     @classmethod
     def fitting(cls, rows: Iterable[_Row], right: int) -> _PointsScale:
-        """Return an axis with room for all intervals: from -25 points or, below that, symmetric.
+        """Return an axis with room for all intervals.
+
+        It begins at -25 points. If an interval begins below, 0 is in the middle of the axis.
 
         Args:
             rows: The modes.

@@ -227,8 +227,8 @@ class Passes:
         self.in_retest = False
         self.last_seq = 0
         self._history = UndoHistory()
-        self._read = ReadSpans(trace)
-        self._read_in_retest = ReadSpans(trace)
+        self._spans_read = ReadSpans(trace)
+        self._spans_read_in_retest = ReadSpans(trace)
         self._by_number: dict[int, PassState] = {}
         self._event_of_label: dict[str, str] = {}
         """The event that gave each label its current values."""
@@ -251,7 +251,7 @@ class Passes:
         state = self._by_number.get(number)
         if isinstance(fact, SpansRead):
             in_retest = state is not None and state.kind is PassKind.RETEST
-            read_spans = self._read_in_retest if in_retest else self._read
+            read_spans = self._spans_read_in_retest if in_retest else self._spans_read
             read_spans.add(fact)
         elif state is not None:
             state.apply(fact, event.at)
@@ -295,7 +295,7 @@ class Passes:
     @property
     def read(self) -> ReadSpans:
         """The spans that were read in any pass, or in the retest."""
-        return self._read_in_retest if self.in_retest else self._read
+        return self._spans_read_in_retest if self.in_retest else self._spans_read
 
     @property
     def retest_open(self) -> bool:

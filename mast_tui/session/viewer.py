@@ -185,7 +185,8 @@ class Viewer:
         """True if counts of judges' findings must be hidden, as they reveal suggestions."""
         if self.blind:
             return True
-        if self.name is None or not self.sees_finished_only:  # no suggestions are withheld
+        # From a person who sees more than their finished traces, no suggestions are withheld.
+        if self.name is None or not self.sees_finished_only:
             return False
         view = library_view(self.workspace, self.name, self.taxonomy, blind=False)
         return any(entry.withheld for entry in view.values())

@@ -137,7 +137,7 @@ class PictureFinder:
         self._document: tuple[Path, int | None, object] | None = None
 
     def of_span(self, index: int) -> tuple[Picture, ...]:
-        """Return the pictures of a span in the order of its notes; empty without a note.
+        """Return the pictures of a span, in the order of the notes on pictures in its text.
 
         They are searched for in the value at the span's location in the source, and then in the
         value around it.
@@ -155,6 +155,7 @@ class PictureFinder:
         pointer = location.inside
         picture_texts = self._picture_texts_at(record, pointer, pointers)
         if picture_texts or not pointer:
+            # Other spans may have the same location.
             picture_texts = self._pictures_of_one_span(index, picture_texts, pointers)
         else:
             outer_pointer = pointer.rpartition("/")[0]

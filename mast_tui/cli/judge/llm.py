@@ -542,17 +542,22 @@ class _ModelRun:
 
 
 def _open_batch(
-    model: ModelRequest, setup: Setup, workspace: Workspace, files: ExitStack, *, judges_again: bool
+    options: ModelRequest,
+    setup: Setup,
+    workspace: Workspace,
+    at_end: ExitStack,
+    *,
+    judges_again: bool,
 ) -> Batch:
-    """Open the batch files of the options.
+    """Open the batch files that the options name.
 
-    ``files`` closes them, and deletes incomplete ones.
+    ``at_end`` closes them, and deletes incomplete ones.
     """
-    answers = AnswerFiles(model.read_batch, files) if model.read_batch else None
+    answers = AnswerFiles(options.read_batch, at_end) if options.read_batch else None
     requests = None
-    if model.write_batch is not None:
-        requests = RequestFiles(model.write_batch)
-        files.callback(requests.give_up)
+    if options.write_batch is not None:
+        requests = RequestFiles(options.write_batch)
+        at_end.callback(requests.give_up)
     return Batch(setup, workspace, again=judges_again, answers=answers, requests=requests)
 
 

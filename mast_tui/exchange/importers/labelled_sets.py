@@ -104,9 +104,9 @@ def _trail_label_records(document: object) -> list[Mapping[str, object]]:
 
 
 def _trail_label_record(value: object) -> Mapping[str, object] | None:
-    """Return the record of labels in a JSON value; None if there is none.
+    """Return TRAIL's record of labels in a JSON value; None if there is none.
 
-    In the published tables, the record is the field ``labels`` of a row, as an object or JSON text.
+    In TRAIL's tables, the record is the field ``labels`` of a row, as an object or as JSON text.
     """
     if isinstance(value, Mapping) and "labels" in value and "trace" in value:
         value = value["labels"]

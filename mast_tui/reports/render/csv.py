@@ -59,7 +59,8 @@ class _Layout:
         omitted: The patterns of paths without rows.
         rules: The rule of each path pattern.
         n_keys: The keys of the n of a figure, by pattern; empty for no n.
-        counts: The patterns of integers that have rows; None for all integers.
+        counts: The patterns of the integers that have rows; None for all. Other integers are the n
+            of figures beside them.
         missing: The reason for a missing number, by its key or the key of its object.
     """
 
@@ -245,7 +246,7 @@ def _context_of_part(part: Values, context: _Context) -> _Context:
         context = context.with_cells(group=_joined_names(part["groups"]))
     elif "others" in part:  # other judges are compared with a first judge
         context = context.with_cells(annotators=part["first"])
-    if "modes_defined" in part:
+    if "modes_defined" in part:  # each macro average has its own number of modes
         context = replace(context, n_by=part["modes_defined"])
     n_key = context.layout.rule(context.path).n
     return replace(context, n=part[n_key]) if n_key in part else context

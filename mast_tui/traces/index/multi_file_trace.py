@@ -227,7 +227,7 @@ class RunSpans(Spans):
                 return
             self._merging_files.pop()
             if not self._merging_files:
-                self._begin_file_without_call()
+                self._begin_uncalled_file()  # which puts it on the stack
         self._finished = True
 
     def _merge_up_to_sub_agent(self, number: int) -> bool:
@@ -270,8 +270,8 @@ class RunSpans(Spans):
         file.parent = parent
         self._merging_files.append(number)
 
-    def _begin_file_without_call(self) -> None:
-        """Begin the first sub-agent file that no call has begun, if any."""
+    def _begin_uncalled_file(self) -> None:
+        """Begin the first file of a sub-agent whose call is in no file, if there is one."""
         unbegun = (number for number, file in enumerate(self._files) if not file.begun)
         number = next(unbegun, None)
         if number is not None:

@@ -615,8 +615,7 @@ class TimelineLines(VirtualLines):
         if fold is None and _is_in_range(index, self.range):
             return Segment("┃", base_style + self._part("agent"))
         edge = LOOK_HERE if self._has_any_span(row, self.look_here) else " "
-        # This keeps one style for the row, because a change of style sends more bytes than all its
-        # blanks.
+        # A blank has the style of the signs: a second style for blanks would cost more bytes.
         return Segment(edge, base_style + self._part("quiet"))
 
     def _span_segments(

@@ -216,8 +216,8 @@ def _can_follow(change: NewChange, latest: LatestEvent | None) -> bool:
 def _latest_event_of(recorded: Sequence[Event]) -> LatestEvent | None:
     """Return the event after which the annotator's next event can be recorded.
 
-    None if there are several annotators, or if the last event is imported: later chains do not
-    depend on it.
+    Return None if there are several annotators, or if the last event is not linked in a chain, like
+    imported events: the next event does not depend on it.
     """
     if len({event.annotator for event in recorded}) != 1:
         return None

@@ -148,15 +148,16 @@ class ApiCapabilities:
         return True
 
     def _form_without(self, current: RequestForm, part: Part) -> tuple[RequestForm, str] | None:
-        """Return a form with a refused part changed or left out, and a remark, or None.
+        """Return a request form with a refused part changed or left out, and a remark.
 
-        The remark is empty if the change has no effect on the answers.
+        Return None if the part cannot be changed or left out. The remark is empty if the change has
+        no effect on the answers.
         """
         if part == "answer_format":
-            form = _NEXT_FORM.get(current.answer_format)
-            return (
-                None if form is None else (replace(current, answer_format=form), _FORM_WORDS[form])
-            )
+            answer_format = _NEXT_FORM.get(current.answer_format)
+            if answer_format is None:
+                return None
+            return replace(current, answer_format=answer_format), _FORM_WORDS[answer_format]
         if part == "limit" and current.limit == self._preferred_limit:
             # Try the other name of the limit before leaving the limit out.
             is_newer = current.limit == "max_completion_tokens"

@@ -369,6 +369,9 @@ class Client(ModelClient):
     def _wait_for_restart(self, outcome: _FailedTry, slow_downs_before: int) -> _FailedTry:
         """Make all tasks wait for a server that seems to restart.
 
+        ``slow_downs_before`` is the limiter's count when the request was sent: of several requests
+        that failed at once, only the first one slows down.
+
         Returns:
             The failed try with its wait; without a wait if the server has been away too long.
         """

@@ -353,8 +353,8 @@ def _first_cohere_part(event: Fields) -> Fields:
     return {"id": event.get("generation_id"), **part}
 
 
-def _responses_part(event: Fields, event_type: str) -> Fields | None:
-    """Return the part of a response in an event of OpenAI's Responses; it may be empty."""
+def _responses_part(event: Fields, event_type: str) -> Fields:
+    """Return what an event of OpenAI's Responses adds to the response, or the whole response."""
     response = fields_of(event.get("response"))
     if response:
         # Some servers change the id at the end, so only the first one counts.

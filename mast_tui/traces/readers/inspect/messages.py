@@ -602,7 +602,7 @@ class MessagePool:
         elif isinstance(messages := sample.get("message_pool"), list):
             self._pool = messages
             self._pool_pointer = "/message_pool"
-        # A large pool without repetition must not reach the limit.
+        # The limit is never reached if each message of the pool is looked up once.
         self._lookups_left = _MAX_LOOKUPS + len(self._pool)
 
     def new_in(

@@ -483,7 +483,7 @@ class _ClineTranslator:
         return [log_piece(text, kind)] if text else []
 
     def _request_pieces(self, request: Fields) -> list[Piece]:
-        """Return the quoted results and the error of a request; begin a new list of calls."""
+        """Return the results and the error in a request of Cline; begin a new list of calls."""
         self._request_tokens = usage_tokens(request, "tokensIn cacheReads cacheWrites", "tokensOut")
         pieces = self._quoted_results(content_text(request.get("request")))
         self._calls = []
@@ -493,7 +493,7 @@ class _ClineTranslator:
         return pieces
 
     def _quoted_results(self, request_text: str) -> list[Piece]:
-        """Return the quoted results in a request, except those that a message has shown."""
+        """Return the results in a request's text, except those that a message has shown."""
         if _CLINE_RESULT_LABEL not in request_text[:_CLINE_LABEL_CHARS]:
             return []
         _call, _label, results_text = request_text.partition(_CLINE_RESULT_LABEL)

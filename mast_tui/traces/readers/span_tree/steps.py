@@ -92,14 +92,14 @@ def trace_of_rows(
     every_row: bool = False,
     problems: Iterable[Problem] = (),
 ) -> Trace:
-    """Return the trace of one run from its rows, with the task and the model in them.
+    """Return the trace of one run from its rows, which also have the task and the model.
 
     Args:
         origin: The reader, the file and the identity of the run.
         rows: The rows of the run.
         meta: The other facts of the run; the default task is the first prompt.
         service: The default agent.
-        every_row: Whether each row has a span under its bare id; see ``observed_steps``.
+        every_row: Whether each row has a span whose key is the row's id; see ``observed_steps``.
         problems: The problems that reading the rows had.
     """
     problems = list(problems)
