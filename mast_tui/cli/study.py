@@ -897,7 +897,7 @@ def print_plan(study: Study) -> None:
         f"adjudicators {', '.join(study.adjudicators) or 'not named'}; names "
         f"{'hidden' if study.names_hidden else 'shown'}, judge shown "
         f"{'before' if study.judge_first else 'after'} the decision"
-        + (", different ends of places are conflicts" if study.boundaries else "")
+        + (", places that differ only in their ends are conflicts" if study.boundaries else "")
         + (", with reasons" if study.reasons else "")
         + ("; personal data and secrets masked" if study.redact else ""),
     ]
