@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from mast_tui.configuration import configuration_path, read_configuration
-from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.dialogs.dialog import Ask
 from mast_tui.ui.dialogs.finder import ChoiceList, FinderDialog, Palette, ThemeChoice
 from mast_tui.ui.library.screen import LibraryScreen
+from mast_tui.ui.study.screen import StudyScreen
 from tests.cli.conftest import configure
 from tests.ui.stage import stage
 
@@ -156,6 +156,6 @@ async def test_the_library_finds_names_and_follows_the_open_trace(runs: Path) ->
         assert table.row is not None
         assert table.row.name == "run-8.json"
         await on.press("Y", "K", "escape")
-        assert on.app.screen.where is Where.STUDY
+        assert isinstance(on.app.screen, StudyScreen)
         await on.press("K", "Y", "escape", "escape")
-        assert on.app.screen is on.screen(LibraryScreen)
+        assert isinstance(on.app.screen, LibraryScreen)
