@@ -68,7 +68,7 @@ def test_a_document_is_read_the_same_in_a_process_of_its_own(
     assert big.begin(path) is None
 
 
-def test_several_traces_of_a_damaged_file_are_read_the_same(
+def test_a_damaged_file_is_read_the_same_in_a_process_of_its_own(
     tmp_path: Path, big: BigDocuments
 ) -> None:
     chats = [json.loads(chat(tmp_path, [f"{n}", "b"]).read_text()) for n in range(3)]
@@ -269,7 +269,7 @@ def test_a_document_is_read_in_this_process_without_a_cache(
     assert "too big to read without storing it" in failed
 
 
-def test_a_changed_document_is_read_anew(tmp_path: Path, big: BigDocuments) -> None:
+def test_a_changed_document_is_read_again(tmp_path: Path, big: BigDocuments) -> None:
     read_one(chat(tmp_path, ["one"]), True, big)
     path = chat(tmp_path, ["one", "two"])
     (trace,) = read_one(path, True, big).traces

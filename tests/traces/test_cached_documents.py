@@ -61,7 +61,7 @@ def traces(draw: st.DrawFn, path: Path, record: int | None) -> Trace:
             shown=draw(optional_texts),
         )
     identity = TraceIdentity(
-        draw(st.text(max_size=8)),  # a file's name may be no Unicode
+        draw(st.text(max_size=8)),  # the name of a file need not be Unicode
         draw(st.text("0123456789abcdef", min_size=64, max_size=64)),
         draw(st.integers(0, 1 << 40)),
         draw(short_texts),

@@ -111,7 +111,7 @@ def test_encodings_with_a_byte_order_mark_are_read(tmp_path: Path, encoding: str
 
 
 @pytest.mark.slow
-def test_a_big_file_is_handed_out_after_its_first_slice(tmp_path: Path) -> None:
+def test_a_big_file_is_returned_after_its_first_slice(tmp_path: Path) -> None:
     records = [message("user", f"message {number} " + "x" * 400) for number in range(20_000)]
     source = Source(write(tmp_path, meta(), *records))
     (trace,) = READER.read(source).traces

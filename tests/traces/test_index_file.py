@@ -349,9 +349,8 @@ def test_a_file_that_has_grown_is_read_from_the_end_of_its_index(
     assert len(fed_lines) == 3
     assert trace_facts(trace) == expected
     monkeypatch.undo()
-    assert (
-        trace_facts(read_in_background(rollout, big)) == expected
-    )  # a process continues the index
+    # A process continues the index.
+    assert trace_facts(read_in_background(rollout, big)) == expected
 
 
 def test_a_trace_that_came_from_an_index_is_followed(rollout: Path, big: BigDocuments) -> None:
@@ -406,7 +405,7 @@ def test_spans_missing_from_a_process_are_read_in_this_process(
     assert not list((rollout.parent / "kept").iterdir())
 
 
-def test_without_a_cache_folder_all_is_read_in_this_process(rollout: Path) -> None:
+def test_all_lines_are_read_in_this_process_without_a_cache_folder(rollout: Path) -> None:
     (rollout.parent / "file").touch()
     big = BigDocuments(folder=rollout.parent / "file" / "kept", line_file_bytes=0)
     check_background_read(rollout, big)

@@ -157,7 +157,7 @@ def test_a_file_that_is_gone_when_its_trace_is_opened_is_a_problem(
     assert "no such file" in trace.problems[0].message
 
 
-def test_all_is_read_without_a_library_cache(folder: Path, tmp_path: Path) -> None:
+def test_all_files_are_read_without_a_library_cache(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     reports = scan_cached(folder, tmp_path / "file" / "library.db")
     assert len(traces_of(reports)) == 4

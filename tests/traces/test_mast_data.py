@@ -40,7 +40,7 @@ def keys_and_texts(report: FileReport) -> list[list[tuple[str, str]]]:
 
 
 @pytest.mark.parametrize("name", LOGS)
-def test_the_log_of_a_record_is_read_as_the_log_alone(name: str, tmp_path: Path) -> None:
+def test_the_log_of_a_record_is_read_like_the_log_alone(name: str, tmp_path: Path) -> None:
     from mast_tui.traces.readers import recognise
 
     log = tmp_path / "run.log"

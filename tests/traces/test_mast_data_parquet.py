@@ -1,4 +1,4 @@
-"""Parquet tables as data sets are published: MAST-Data, and message lists."""
+"""Published data sets in Parquet tables: MAST-Data and message lists."""
 
 from __future__ import annotations
 

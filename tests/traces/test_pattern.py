@@ -1,4 +1,4 @@
-"""Regular expressions with linear time and the matches of Python's."""
+"""Regular expressions in linear time with the matches of Python's ``re``."""
 
 from __future__ import annotations
 

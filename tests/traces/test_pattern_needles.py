@@ -87,7 +87,7 @@ class Unfiltered(Pattern):
     ),
     st.integers(0, 30),
 )  # fmt: skip
-def test_a_prefiltered_search_finds_the_same(data: bytes, pattern: str, start: int) -> None:
+def test_a_prefiltered_search_finds_the_same_hits(data: bytes, pattern: str, start: int) -> None:
     trace = rollout_of(data)[0]
     start = min(start, len(trace))
     filtered = TextSearch(trace, Pattern(pattern), start)

@@ -145,7 +145,7 @@ def test_hostile_texts_are_classified_in_linear_time() -> None:
         assert status_of_result(text) is SpanStatus.UNKNOWN
 
 
-def test_of_several_statuses_a_failure_counts_and_else_the_first_that_is_known() -> None:
+def test_a_failure_outranks_other_statuses_else_the_first_known_counts() -> None:
     unknown = SpanStatus.UNKNOWN
     ok = SpanStatus.OK
     error = SpanStatus.ERROR

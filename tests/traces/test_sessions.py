@@ -52,7 +52,7 @@ def test_a_broken_line_loses_no_other_record(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
-def test_a_document_that_is_cut_off_is_read_up_to_there(name: str, tmp_path: Path) -> None:
+def test_a_document_that_is_cut_off_is_read_up_to_the_cut(name: str, tmp_path: Path) -> None:
     path, spans = write_session(name, tmp_path)
     text = path.read_text()
     path.write_text(text[: text.rindex(":")])
@@ -100,7 +100,7 @@ def test_a_folder_with_a_file_per_message_is_one_session(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("flat", [False, True], ids=["by message", "in one folder"])
-def test_a_folder_with_a_file_per_part_is_its_sessions(tmp_path: Path, flat: bool) -> None:
+def test_a_folder_with_a_file_per_part_is_one_session(tmp_path: Path, flat: bool) -> None:
     path, spans = write_session("opencode", tmp_path)
     document = json.loads(path.read_text())
     folder = tmp_path / "storage"

@@ -12,7 +12,7 @@ STEPS = st.lists(st.tuples(st.integers(0, 8), st.text("x", max_size=30)), max_si
 
 
 @given(STEPS)
-def test_only_the_latest_items_are_kept(steps: list[tuple[int, str]]) -> None:
+def test_only_the_latest_items_are_cached(steps: list[tuple[int, str]]) -> None:
     cache = LruCache(MAX_CHARS, len)
     latest: dict[int, str] = {}
     for index, text in steps:
@@ -25,7 +25,7 @@ def test_only_the_latest_items_are_kept(steps: list[tuple[int, str]]) -> None:
         assert len(actual) == 1 or sum(map(len, actual.values())) <= MAX_CHARS
 
 
-def test_recently_used_items_are_kept_longer() -> None:
+def test_recently_used_items_are_cached_longer() -> None:
     cache: LruCache[str] = LruCache(2)
     cache.add(1, "first")
     cache.add(2, "second")

@@ -80,7 +80,7 @@ def test_shapes_listed_before_their_spans_count(spans: list[Span]) -> None:
 
 
 @given(span_lists, span_lists)
-def test_a_block_of_totals_continues(spans: list[Span], later_spans: list[Span]) -> None:
+def test_totals_of_a_block_can_be_continued(spans: list[Span], later_spans: list[Span]) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder, "block")
         with path.open("wb") as file:

@@ -16,7 +16,7 @@ from mast_tui.traces.io.url_secrets import AddressBook
 from mast_tui.traces.scan.scanning import Unit
 
 
-def test_a_malformed_workspace_address_says_what_to_write() -> None:
+def test_the_error_of_a_malformed_workspace_address_shows_the_format() -> None:
     with pytest.raises(MastError, match="write postgresql://USER@HOST/DATABASE") as error:
         parameters_of("postgresql://ada:SECRET%zz@host/labels")
     assert "SECRET" not in str(error.value)
