@@ -97,7 +97,7 @@ def filled() -> Workspace:
     again: list[Fact] = [PassStarted(PassKind.RETEST), PassFinished(read=3, spans=3)]
     workspace.append([NewEvent(NAMES[0], "t", MAST.ref, 2, fact) for fact in again])
     workspace.append([NewEvent(NAMES[1], "u", MAST.ref, 1, PassStarted(PassKind.BLIND))])
-    study = Study(MAST.ref, NAMES, batches=(("t",),), overlap=0.5, seed=11)
+    study = Study(MAST.ref, NAMES, batches=(("u",), ("t",)), overlap=0.5, seed=11)
     words = Guideline("g", SLUGS[0], HOSTILE, NAMES[0], "2026-05-04T10:20:30Z")
     protocol = (StudySet(None, study), GuidelineSet("g", None, words))
     workspace.append([NewEvent(NAMES[0], None, MAST.ref, None, fact) for fact in protocol])
