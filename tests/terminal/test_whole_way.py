@@ -115,6 +115,6 @@ def test_one_annotator_labels_undoes_and_finishes(apps: Apps, home: Path) -> Non
         terminal.until(r"1 of 16")
         open_trace(terminal)
         terminal.until(lambda _: marks_of_span(terminal, 2) == "1.3 ●")
-        assert "2.6 ●" in marks_of_span(terminal, 5)
+        terminal.until(lambda _: "2.6 ●" in marks_of_span(terminal, 5))
         terminal.press("ctrl+q")
         assert terminal.ended() == 0

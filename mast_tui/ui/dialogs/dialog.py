@@ -69,7 +69,7 @@ class Dialog(ModalScreen[Result | None]):
 
     def action_leave(self) -> None:
         """Close the dialog without an answer. Before typed texts are lost, ask for Escape again."""
-        if self.typed_texts == self._dropped_texts:
+        if self.typed_texts in (None, self._dropped_texts):
             self.dismiss(None)
         else:
             self._dropped_texts = self.typed_texts
