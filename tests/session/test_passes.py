@@ -58,10 +58,6 @@ def test_finishing_sets_open_modes_absent(desk: Desk) -> None:
     assert {v.mode: v.value for v in desk.workspace.verdicts(pass_number="finished")} == expected
     session.undo()
     assert dict(session.verdicts) == {ONE: VerdictValue.PRESENT, TWO: VerdictValue.UNSURE}
-    untouched = desk.open("bob")
-    untouched.finish(open_modes="absent")
-    assert untouched.finished
-    assert set(untouched.verdicts.values()) == {VerdictValue.ABSENT}
 
 
 def test_a_trace_that_is_still_read_is_not_finished(

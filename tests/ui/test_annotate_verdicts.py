@@ -94,8 +94,7 @@ async def test_severity_and_confidence_and_their_messages(small: Path) -> None:
         assert on.message == "severity of 1.3 on #1: fatal · f again: benign · u undoes"
         await on.press("t", "2", "3", "f")  # the label that was just made
         assert on.message.startswith("severity of 2.3 on the whole trace: fatal")
-        await on.press("u", "u")
-        await on.press("m", *"odd", "enter")
+        await on.press("u", "u", "m", *"odd", "enter")
         assert on.message == "note on 1.3 at #1: odd"
         assert "✎" in on.row(1)
         await on.press("m", *"er", "enter", "u")

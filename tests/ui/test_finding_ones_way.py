@@ -153,8 +153,7 @@ async def test_the_library_finds_names_and_follows_the_open_trace(runs: Path) ->
         await on.press(":", *"UN-7", "enter")
         assert table.cursor == 7
         await on.press("enter", "}", "L")
-        assert table.row is not None
-        assert table.row.name == "run-8.json"
+        assert table.rows[table.cursor].name == "run-8.json"
         await on.press("Y", "K", "escape")
         on.screen(StudyScreen)
         await on.press("K", "Y", "escape", "escape")

@@ -160,7 +160,6 @@ def test_only_read_spans_of_judged_modes_count(
     assert by_key[TRACE, "alice"].read == ((0, 3),)
     assert by_key[TRACE, "bob"].read == ((0, 5),)
     figures = span_document(study, rounds=0)["all"]
-    # Bob's place of the second mode is compared only if Alice has called that mode absent.
     assert figures["finding"]["left_out"] == (2 if open_modes == "leave" else 1)
     mode = figures["modes"][MAST.modes[0].code]
     assert (mode["spans"], mode["spans_left_out"]) == (3, 2)
