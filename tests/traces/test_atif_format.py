@@ -26,7 +26,7 @@ from mast_tui.traces.model import (
     TraceIdentity,
     TraceMeta,
 )
-from tests.traces.checks import SAMPLES, check_sound, corpus_files
+from tests.traces.checks import SAMPLES, check_sound, corpus_files, spans_of
 
 names = st.text("abc XYZ_-é", min_size=1, max_size=8).filter(
     lambda name: name == " ".join(name.split())
@@ -69,7 +69,7 @@ def span_rows(trace: Trace) -> list[tuple[object, ...]]:
 
 def calls_by_result(trace: Trace) -> Counter[tuple[str, str | None]]:
     """Count the pairs of the text of a result and the arguments of its call."""
-    spans = [trace.span(index) for index in range(len(trace))]
+    spans = spans_of(trace)
     spans_with_call = ((span, trace.index_of(span.parent or "")) for span in spans)
     return Counter(
         (trace.text(span.index), None if call is None else json.dumps(load_json(trace.text(call))))

@@ -17,6 +17,7 @@ from tests.traces.checks import (
     check_sound,
     keys_of,
     needs_corpus,
+    texts_of,
     write_json_lines,
 )
 from tests.traces.damage import missing_keys, mutate, read_damaged, read_intact
@@ -91,7 +92,7 @@ def test_damaged_golden_inputs_are_read_soundly_and_alike_each_time(
 def read_texts(trace: Trace) -> list[str]:
     read_fully(trace)
     check_sound(trace)
-    return [trace.text(index) for index in range(len(trace))]
+    return texts_of(trace)
 
 
 def write_and_read(path: Path, content: bytes | str) -> FileReport:

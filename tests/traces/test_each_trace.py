@@ -10,14 +10,14 @@ from mast_tui.traces.library import read_fully, samples_folder
 from mast_tui.traces.model import Trace
 from mast_tui.traces.scan.each_trace import each_trace
 from tests.pickled_workers import PickledWorkers
-from tests.traces.checks import write_json
+from tests.traces.checks import keys_of, texts_of, write_json
 
 
 def trace_facts(trace: Trace) -> tuple[Any, ...]:
     """Return the parts of a trace that another process might read differently."""
     read_fully(trace)
-    texts = [trace.text(index) for index in range(len(trace))]
-    keys = [trace.span(index).key for index in range(len(trace))]
+    texts = texts_of(trace)
+    keys = keys_of(trace)
     return trace.identity, trace.meta, tuple(trace.problems), keys, texts
 
 

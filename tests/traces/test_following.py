@@ -16,6 +16,7 @@ from mast_tui.traces.io.opened_file import SourceChanged
 from mast_tui.traces.library import read_anew, read_file, read_fully
 from mast_tui.traces.model import Growth, Trace
 from mast_tui.traces.scan.scanning import Scan
+from tests.traces.checks import keys_of
 from tests.traces.claude_sessions import agent, user
 from tests.traces.nested_runs import write_run
 from tests.traces.rollouts import Record, call, event, message, meta, output, tokens
@@ -44,7 +45,7 @@ def grow(path: Path, pieces: Sequence[bytes]) -> list[Growth]:
     path.write_bytes(pieces[0])
     (trace,) = read_file(path, named=True).traces
     read_fully(trace)
-    keys = [trace.span(i).key for i in range(len(trace))]
+    keys = keys_of(trace)
     growths = []
     for piece in pieces[1:]:
         with path.open("ab") as file:
@@ -54,7 +55,7 @@ def grow(path: Path, pieces: Sequence[bytes]) -> list[Growth]:
         read_fully(fresh)
         assert trace_facts(trace) == trace_facts(fresh)
         assert [trace.span(i).key for i in range(len(keys))] == keys
-        keys = [trace.span(i).key for i in range(len(trace))]
+        keys = keys_of(trace)
     return growths
 
 

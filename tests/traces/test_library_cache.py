@@ -12,7 +12,7 @@ from mast_tui.traces.library import read_fully, scan
 from mast_tui.traces.model import FileReport, Trace, TraceSummary
 from mast_tui.traces.scan import file_reader
 from mast_tui.traces.scan.library_cache import LibraryCache
-from tests.traces.checks import check_sound, keys_of, write_json
+from tests.traces.checks import check_sound, keys_of, texts_of, write_json
 from tests.traces.nested_runs import MAIN, write_run
 
 CHAT = [{"role": "user", "content": "sum it up"}, {"role": "assistant", "content": "done"}]
@@ -126,7 +126,7 @@ def test_changed_files_are_read_again(
     texts = []
     for trace in traces_of(scan_cached(folder, library)):
         read_fully(trace)
-        texts += [trace.text(index) for index in range(len(trace))]
+        texts += texts_of(trace)
     assert new_text in texts
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from mast_tui.traces.io.json_values import DEEPEST, MOST_CHARS, python_literal
 from mast_tui.traces.library import read_file
+from tests.traces.checks import keys_of, texts_of
 
 MESSAGES = (
     "[{'content': 'it\\'s late', 'role': 'user', 'n': 1},\n"
@@ -20,8 +21,8 @@ def test_a_list_of_messages_as_python_prints_it_is_read(tmp_path: Path) -> None:
     report = read_file(tmp_path / "run.json", named=False)
     assert (report.format, report.problems) == ("message-list", ())
     (trace,) = report.traces
-    assert [trace.text(index) for index in range(len(trace))] == ["it's late", "don't\n"]
-    assert [trace.span(index).key for index in range(len(trace))] == ["/0", "/1"]
+    assert texts_of(trace) == ["it's late", "don't\n"]
+    assert keys_of(trace) == ["/0", "/1"]
     assert trace.problems == ()
 
 

@@ -14,7 +14,7 @@ from mast_tui.traces.result_status import (
     status_of_result,
     worst_status,
 )
-from tests.traces.checks import write_json
+from tests.traces.checks import spans_of, write_json
 
 TRACEBACK = 'Traceback (most recent call last):\n  File "a.py", line 2, in <module>\n    f()\n'
 
@@ -130,7 +130,7 @@ def test_fields_of_the_format_outrank_the_text(tmp_path: Path) -> None:
         {"role": "tool", "content": "Error: is the word", "status": "success"},
     ]
     (trace,) = read_file(write_json(tmp_path / "chat.json", messages), named=True).traces
-    spans = [trace.span(index) for index in range(len(trace))]
+    spans = spans_of(trace)
     assert [(span.kind, span.status) for span in spans] == [
         (SpanKind.MESSAGE, SpanStatus.UNKNOWN),
         (SpanKind.TOOL_CALL, SpanStatus.UNKNOWN),

@@ -12,7 +12,7 @@ from mast_tui.traces.io.source import Source
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Trace
 from mast_tui.traces.readers.logs import PARAGRAPH_LINES, READER
-from tests.traces.checks import check_sound
+from tests.traces.checks import check_sound, keys_of
 
 
 def trace_of(folder: Path, content: bytes) -> Trace:
@@ -41,7 +41,7 @@ def test_windows_line_ends_are_no_part_of_the_text(tmp_path: Path) -> None:
 def test_a_log_without_blank_lines_is_cut_into_pieces(tmp_path: Path) -> None:
     lines = [f"line number {number}" for number in range(1, 2 * PARAGRAPH_LINES + 2)]
     trace = trace_of(tmp_path, "\n".join(lines).encode())
-    assert [trace.span(index).key for index in range(len(trace))] == [
+    assert keys_of(trace) == [
         "line 1",
         f"line {PARAGRAPH_LINES + 1}",
         f"line {2 * PARAGRAPH_LINES + 1}",
