@@ -38,9 +38,9 @@ from tests.attack.trying import (
     wait_for,
 )
 from tests.exchange.test_hostile_files import valid_documents
-from tests.exchange.test_judges_of_others import agentdebugx_report, pisama_file
 from tests.exchange.test_labelled_sets import RUN, agentrx, who_and_when
 from tests.exchange.test_mast_human import ANSWERS, labels_file, traces_file
+from tests.exchange.test_tool_judges import agentdebugx_report, pisama_file
 from tests.exchange.test_trail import labels_file as trail_file
 from tests.terminal.hostile import BIDI, HIDDEN, HOSTILE
 from tests.traces.checks import write_json

@@ -1,4 +1,4 @@
-"""What becomes of a file of requests, as vLLM's ``run-batch`` and the Batch API write it."""
+"""Answers to a file of requests, as vLLM's ``run-batch`` and the Batch API write them."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ from tests.judges.llm.server import MODEL, Action, Seen, document, raw, status
 
 Line = dict[str, Any]
 Answers = Callable[[Line, int], Line]
-"""What is said to the body of the ``n``-th request."""
+"""A function that makes the response to the body of the ``n``-th request."""
 
 
 def requests_in(path: Path) -> list[Line]:
-    """The requests of a file."""
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
 def completion(text: str, *, finish: str = "stop", tokens_in: int = 3_000) -> Line:
-    """The body of a right response."""
+    """Return the body of a right response."""
     return {
         "id": "chatcmpl-1",
         "object": "chat.completion",
@@ -40,16 +39,15 @@ def completion(text: str, *, finish: str = "stop", tokens_in: int = 3_000) -> Li
     }
 
 
-def done(body: Line) -> Line:
-    """A response with this body."""
+def response(body: Line) -> Line:
     return {
         "response": {"status_code": 200, "request_id": "vllm-batch-1", "body": body},
         "error": None,
     }
 
 
-def refused(status: int, message: str) -> Line:
-    """A request that was refused, as vLLM writes it: the words stand beside an empty response."""
+def refusal(status: int, message: str) -> Line:
+    """Return a refusal as vLLM writes it: an empty response and an error with the message."""
     return {
         "response": {"status_code": status, "request_id": "vllm-batch-1", "body": None},
         "error": {"error": {"message": message, "type": "BadRequestError", "code": status}},
@@ -57,18 +55,17 @@ def refused(status: int, message: str) -> Line:
 
 
 def expired() -> Line:
-    """A request whose time was up, as OpenAI writes it."""
-    words = "This request could not be executed before the completion window expired."
-    return {"response": None, "error": {"code": "batch_expired", "message": words}}
+    """Return the error of a request that has expired, as OpenAI writes it."""
+    message = "This request could not be executed before the completion window expired."
+    return {"response": None, "error": {"code": "batch_expired", "message": message}}
 
 
-def right(body: Line, _: int) -> Line:
-    """A right answer to whatever is asked."""
-    return done(completion(said(body)))
+def right_answer(body: Line, _: int) -> Line:
+    return response(completion(said(body)))
 
 
-def run_batch(requests: Path, answers: Path, says: Answers = right) -> int:
-    """Answer all requests of a file in reverse order; how many they were."""
+def run_batch(requests: Path, answers: Path, says: Answers = right_answer) -> int:
+    """Answer all requests of a file in reverse order, and return their number."""
     lines = [
         json.dumps({"id": f"vllm-{n}", "custom_id": line["custom_id"], **says(line["body"], n)})
         for n, line in enumerate(requests_in(requests))
@@ -81,12 +78,12 @@ def run_batch(requests: Path, answers: Path, says: Answers = right) -> int:
 class BatchDesk:
     """A vendor's files and batches, for ``ModelServer.desk``.
 
-    A batch is under way for ``looks`` looks at it, and ends as ``ends``. ``says`` answers its
-    requests in reverse order; errors lie in a file of their own. ``refuses`` may answer a call
-    before anything is done, by method and path; ``after`` may do so once it is done.
+    A batch is in progress for ``looks`` polls, and ends with the status ``ends``. ``says`` makes
+    the responses to its requests, in reverse order; errors are in a separate file. ``refuses``
+    may answer a call, by method and path, before it has an effect; ``after`` may do so afterwards.
     """
 
-    says: Answers = right
+    says: Answers = right_answer
     looks: int = 1
     ends: str = "completed"
     problem: str = ""
@@ -102,8 +99,8 @@ class BatchDesk:
             return None
         action = self.refuses(request.method, path)
         if action is None:
-            done = self._answer_request(request, path, content)
-            action = self.after(request.method, path) or done
+            answer = self._answer_request(request, path, content)
+            action = self.after(request.method, path) or answer
         return action
 
     def _answer_request(self, request: Seen, path: str, content: bytes) -> Action:
@@ -113,8 +110,8 @@ class BatchDesk:
             self.files[name] = _uploaded(content, request.headers["content-type"])
             return document({"id": name, "object": "file", "bytes": 1, "purpose": "batch"})
         if path.startswith("/files/"):
-            found = self.files.get(path.split("/")[2])
-            return status(404, "no such file") if found is None else raw(found)
+            stored = self.files.get(path.split("/")[2])
+            return status(404, "no such file") if stored is None else raw(stored)
         if request.method == "POST":
             return document(self._created_batch(request.body))
         if path == "/batches":
@@ -174,11 +171,11 @@ class BatchDesk:
 
 
 def _uploaded(content: bytes, kind: str) -> bytes:
-    """The file in a form."""
+    """Return the file in an uploaded form."""
     parts = email.message_from_bytes(f"content-type: {kind}\r\n\r\n".encode() + content)
     for part in parts.walk():
         if part.get_filename():
-            found = part.get_payload(decode=True)
-            assert isinstance(found, bytes)
-            return found.strip()
+            payload = part.get_payload(decode=True)
+            assert isinstance(payload, bytes)
+            return payload.strip()
     raise AssertionError("no file was sent")

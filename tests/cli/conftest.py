@@ -1,4 +1,4 @@
-"""A command line in a folder of its own, and a model server for judges."""
+"""A command line in a temporary folder, and a model server for judges."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COLUMNS: Final = "trace_id,annotator,mode,value"
 
 
 @dataclass(frozen=True)
-class Done:
+class CliResult:
     """The exit code and the output of a command."""
 
     code: int
@@ -40,23 +40,23 @@ class Done:
 class Cli:
     """A command line; arguments may be any objects, as text."""
 
-    def __init__(self, command: Callable[..., Done]) -> None:
+    def __init__(self, command: Callable[..., CliResult]) -> None:
         self._command = command
 
-    def __call__(self, *args: object) -> Done:
+    def __call__(self, *args: object) -> CliResult:
         return self._command(*args)
 
-    def ok(self, *args: object) -> Done:
+    def ok(self, *args: object) -> CliResult:
         """Run a command that must succeed."""
-        done = self(*args)
-        assert done.code == 0, done.err
-        return done
+        result = self(*args)
+        assert result.code == 0, result.err
+        return result
 
     def json(self, *args: object) -> Any:
         """Run a command with ``--json``, which must succeed, and return its document."""
         return self.ok(*args, "--json").json
 
-    def refused(self, *args: object, says: str | tuple[str, ...] = (), code: int = 1) -> Done:
+    def refused(self, *args: object, says: str | tuple[str, ...] = (), code: int = 1) -> CliResult:
         """Run a command that must fail.
 
         Args:
@@ -67,12 +67,12 @@ class Cli:
         Returns:
             The failed command.
         """
-        done = self(*args)
-        assert done.code == code, done.err
-        assert done.out == "" or done.out.startswith("{")
+        result = self(*args)
+        assert result.code == code, result.err
+        assert result.out == "" or result.out.startswith("{")
         for text in (says,) if isinstance(says, str) else says:
-            assert text in done.err
-        return done
+            assert text in result.err
+        return result
 
     def export(self, file_format: str, *options: object) -> str:
         """Export into a file, which may be there already, and return its text."""
@@ -88,7 +88,9 @@ class Cli:
         text = self.export("csv-long", "--labels", labels, *options)
         return list(csv.DictReader(io.StringIO(text, newline="")))
 
-    def label(self, *rows: str, columns: str = COLUMNS, options: Sequence[object] = ()) -> Done:
+    def label(
+        self, *rows: str, columns: str = COLUMNS, options: Sequence[object] = ()
+    ) -> CliResult:
         """Import rows of a csv-long table, which may have new names."""
         Path("rows.csv").write_text("\n".join([columns, *rows]) + "\n", "utf-8")
         return self.ok("import", "rows.csv", "--format", "csv-long", "--allow-new", *options)
@@ -127,35 +129,34 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     """Commands that run in ``tmp_path``, which is the current directory."""
     monkeypatch.chdir(tmp_path)
 
-    def call(*args: object) -> Done:
+    def call(*args: object) -> CliResult:
         capsys.readouterr()
         code = run(split_command([str(arg) for arg in args]))
         out, err = capsys.readouterr()
-        return Done(code, out, err)
+        return CliResult(code, out, err)
 
     return Cli(call)
 
 
-def opened() -> closing[Workspace]:
+def open_workspace() -> closing[Workspace]:
     """Open the workspace of the current directory until the end of a block."""
     return closing(Workspace.open(find_workspace(None)))
 
 
-def right(body: dict[str, Any], _: int) -> Action:
-    """Return a right answer to any request."""
+def right_answer(body: dict[str, Any], _: int) -> Action:
     return answer(said(body), tokens_in=3_000, tokens_out=500)
 
 
 @pytest.fixture
 def server() -> Iterator[ModelServer]:
-    """A server whose model answers well."""
-    with ModelServer(right) as server:
+    """A server whose model gives right answers."""
+    with ModelServer(right_answer) as server:
         yield server
 
 
 @pytest.fixture
-def judging(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Cli]:
-    """A function that makes a command in which the model of a server judges some runs."""
+def new_cli(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Cli]:
+    """Return a function that makes a command by which a server's model judges new runs."""
 
     def make(server: ModelServer, runs: int, *options: str) -> Cli:
         for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):

@@ -23,13 +23,13 @@ from mast_tui.session import Session
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.workspace.registers.hold_out import set_split
-from tests.cli.conftest import COLUMNS, Cli, opened
+from tests.cli.conftest import COLUMNS, Cli, open_workspace
 from tests.figures.agreement.build_reports import figures_in
 
 MAST = load_mast()
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_traces"
 JUDGE = RulesJudge(RULES).name
-FEW = ("--rounds", 20)
+FEW_ROUNDS = ("--rounds", 20)
 
 
 def labels_of(verdicts: dict[str, str]) -> list[str]:
@@ -45,37 +45,37 @@ def labels_of(verdicts: dict[str, str]) -> list[str]:
 
 
 @pytest.fixture
-def two(cli: Cli) -> Cli:
-    """A workspace in which ann and bob have finished eight traces."""
+def study(cli: Cli) -> Cli:
+    """A command line with a workspace in which ann and bob have finished eight traces."""
     cli.label(*labels_of({"ann": "11010010", "bob": "11001011"}))
     return cli
 
 
 @pytest.fixture(scope="module")
 def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A workspace with the labels that come with the samples, their traces at hand."""
-    place = tmp_path_factory.mktemp("samples") / "workspace.db"
+    """A workspace with the labels and the traces of the samples."""
+    path = tmp_path_factory.mktemp("samples") / "workspace.db"
     for command in (
         ("import", str(SAMPLES / "workspace.jsonl"), "--format", "jsonl"),
         ("judge", str(SAMPLES), "--judge", "rules", "--rules", "all", "--quiet"),
     ):
-        # click keeps what it has wrapped a stream in, and pytest's own streams come and go.
+        # Click caches its wrapper of a stream, and pytest replaces its own streams.
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-            assert run(split_command([*command, "--workspace", str(place)])) == 0
-    return place
+            assert run(split_command([*command, "--workspace", str(path)])) == 0
+    return path
 
 
 @pytest.fixture
 def samples(cli: Cli, labelled: Path, tmp_path: Path) -> Cli:
-    """Commands on a copy of that workspace."""
-    place = tmp_path / ".mast-tui"
-    place.mkdir()
-    shutil.copy(labelled, place / "workspace.db")
+    """A command line with a copy of that workspace."""
+    folder = tmp_path / ".mast-tui"
+    folder.mkdir()
+    shutil.copy(labelled, folder / "workspace.db")
     return cli
 
 
 def test_every_figure_has_a_value_or_a_reason(samples: Cli) -> None:
-    report = samples.json("agree", "--judge", "rules", *FEW)
+    report = samples.json("agree", "--judge", "rules", *FEW_ROUNDS)
     assert report["spans"]["traces"]["compared"] > 0
     assert report["spans"]["traces"]["not_at_hand"] == 0
     assert (report["judge"]["judge"], report["judge"]["against"]) == (JUDGE, "gold")
@@ -93,22 +93,22 @@ def test_every_figure_has_a_value_or_a_reason(samples: Cli) -> None:
     assert judged["against"] == "mira"
     assert judged["pooled"]["n"] > 20
     assert f"{JUDGE} against mira" in samples("agree", "--judge", "judge:r", *options).out
-    unknown = samples.refused("agree", "--judge", "rules", "--against", "nobody")
-    assert unknown.err.count("\n") == 1
+    refused = samples.refused("agree", "--judge", "rules", "--against", "nobody")
+    assert refused.err.count("\n") == 1
 
     # An annotator sees figures of the traces they have finished, and while blind no prevalence.
-    own = ("agree", "--judge", "rules", "--no-spans", "--rounds", 0, "--annotator")
-    seen = samples.json(*own, "mira")
-    assert seen["traces"]["finished_by_all"] > 0
-    assert seen["judge"]["prevalence"]
-    assert samples.json(*own, "mira", "--blind")["judge"]["prevalence"] == {}
-    stranger = samples.json(*own, "dave")
-    assert (stranger["traces"]["finished_by_all"], stranger["judge"]["pooled"]["n"]) == (0, 0)
+    as_annotator = ("agree", "--judge", "rules", "--no-spans", "--rounds", 0, "--annotator")
+    mira = samples.json(*as_annotator, "mira")
+    assert mira["traces"]["finished_by_all"] > 0
+    assert mira["judge"]["prevalence"]
+    assert samples.json(*as_annotator, "mira", "--blind")["judge"]["prevalence"] == {}
+    unknown = samples.json(*as_annotator, "dave")
+    assert (unknown["traces"]["finished_by_all"], unknown["judge"]["pooled"]["n"]) == (0, 0)
 
 
-def test_records_have_the_figures_of_the_document_in_every_format(two: Cli, tmp_path: Path) -> None:
-    document = two.json("agree", *FEW)
-    lines = [json.loads(line) for line in two("agree", *FEW, "--records").out.splitlines()]
+def test_records_of_every_format_have_the_documents_figures(study: Cli, tmp_path: Path) -> None:
+    document = study.json("agree", *FEW_ROUNDS)
+    lines = [json.loads(line) for line in study("agree", *FEW_ROUNDS, "--records").out.splitlines()]
     by_name = {
         (line["scope"], line["mode"], line["statistic"]): line
         for line in lines
@@ -124,25 +124,26 @@ def test_records_have_the_figures_of_the_document_in_every_format(two: Cli, tmp_
     assert by_name["pooled", "", "pabak"]["low"] == document["pooled"]["pabak"]["ci"][0]
     files = [tmp_path / f"records{ending}" for ending in (".jsonl", ".csv", ".parquet")]
     for file in files:
-        two.ok("agree", *FEW, "--records", "--output", file)
+        study.ok("agree", *FEW_ROUNDS, "--records", "--output", file)
     assert [json.loads(line) for line in files[0].read_text().splitlines()] == lines
     rows = list(csv.DictReader(files[1].read_text().splitlines()))
     table = parquet.read_table(files[2]).to_pylist()
-    for line, row, of_table in zip(lines, rows, table, strict=True):
+    for line, row, entry in zip(lines, rows, table, strict=True):
         value = "" if line["value"] is None else repr(line["value"])
         assert (row["statistic"], row["value"]) == (line["statistic"], value)
-        assert (of_table["value"], of_table["n"]) == (line["value"], line["n"])
-        assert row["subject"] == of_table["subject"] == "|".join(line["subject"])
-        assert json.loads(of_table["sources"]) == json.loads(row["sources"]) == line["sources"]
-    letters = two("agree", *FEW, "--records", "--pseudonyms").out
-    assert '"subject": ["A", "B"]' in letters
-    assert not {'"ann"', '"bob"'} & set(re.findall(r'"\w+"', letters))
+        assert (entry["value"], entry["n"]) == (line["value"], line["n"])
+        assert row["subject"] == entry["subject"] == "|".join(line["subject"])
+        assert json.loads(entry["sources"]) == json.loads(row["sources"]) == line["sources"]
+    pseudonymous = study("agree", *FEW_ROUNDS, "--records", "--pseudonyms").out
+    assert '"subject": ["A", "B"]' in pseudonymous
+    assert not {'"ann"', '"bob"'} & set(re.findall(r'"\w+"', pseudonymous))
 
 
-def test_methods_are_a_paragraph_without_names(two: Cli, tmp_path: Path) -> None:
-    pooled = two.json("agree", *FEW)["pooled"]
-    page, tables = tmp_path / "a.html", tmp_path / "a.md"
-    printed = two("agree", *FEW, "--methods", "--html", page, "--markdown", tables)
+def test_methods_are_a_paragraph_without_names(study: Cli, tmp_path: Path) -> None:
+    pooled = study.json("agree", *FEW_ROUNDS)["pooled"]
+    page = tmp_path / "a.html"
+    tables = tmp_path / "a.md"
+    printed = study("agree", *FEW_ROUNDS, "--methods", "--html", page, "--markdown", tables)
     low, high = pooled["raw_agreement"]["ci"]
     for sentence in (
         "2 annotators labelled traces with 14 failure modes of the taxonomy mast@3",
@@ -161,45 +162,45 @@ def test_methods_are_a_paragraph_without_names(two: Cli, tmp_path: Path) -> None
     assert "## Methods\n\n2 annotators" in tables.read_text()
 
 
-def test_figures_of_one_annotator_are_reported_as_undefined(two: Cli) -> None:
-    alone = ("agree", "--annotators", "ann", *FEW)
-    done = two.ok(*alone, "--methods")
-    assert (done.out, "needs two annotators" in done.err) == ("", True)
-    done = two(*alone, "--json")
-    assert done.json["annotators"] == ["ann"]
-    assert "Agreement needs two annotators" in done.err
-    text = two(*alone)
+def test_figures_of_one_annotator_are_reported_as_undefined(study: Cli) -> None:
+    alone = ("agree", "--annotators", "ann", *FEW_ROUNDS)
+    result = study.ok(*alone, "--methods")
+    assert (result.out, "needs two annotators" in result.err) == ("", True)
+    result = study(*alone, "--json")
+    assert result.json["annotators"] == ["ann"]
+    assert "Agreement needs two annotators" in result.err
+    text = study(*alone)
     assert ("Agreement needs two annotators" in text.out, text.err) == (True, "")
 
 
-def test_a_judges_name_must_be_unique(two: Cli) -> None:
-    assert "run 'mast-tui judge' first" in two("agree", "--judge", "rules").err
-    with opened() as workspace:
+def test_a_judges_name_must_be_unique(study: Cli) -> None:
+    assert "run 'mast-tui judge' first" in study("agree", "--judge", "rules").err
+    with open_workspace() as workspace:
         for name in ("judge:small@1", "judge:smaller@1"):
             workspace.add_annotator(name, AnnotatorKind.JUDGE)
-    two.refused("agree", "--judge", "small", says="matches judge:small@1, judge:smaller@1")
+    study.refused("agree", "--judge", "small", says="matches judge:small@1, judge:smaller@1")
     for name in ("smaller", "judge:small@1"):
-        two.ok("agree", "--judge", name, "--rounds", 0)
+        study.ok("agree", "--judge", name, "--rounds", 0)
 
 
-def test_places_need_the_files_of_traces(two: Cli) -> None:
-    report = two.json("agree", *FEW)
+def test_places_need_the_files_of_traces(study: Cli) -> None:
+    report = study.json("agree", *FEW_ROUNDS)
     assert report["spans"]["traces"] == {"compared": 0, "not_at_hand": 8}
-    assert "files of the 8 traces" in two("agree", *FEW).out
-    assert two.json("agree", "--no-spans", *FEW)["spans"] is None
-    assert "Places were not compared." in two("agree", "--no-spans", *FEW).out
+    assert "files of the 8 traces" in study("agree", *FEW_ROUNDS).out
+    assert study.json("agree", "--no-spans", *FEW_ROUNDS)["spans"] is None
+    assert "Places were not compared." in study("agree", "--no-spans", *FEW_ROUNDS).out
 
 
-def test_intervals_follow_from_rounds_and_seed(two: Cli) -> None:
+def test_intervals_follow_from_rounds_and_seed(study: Cli) -> None:
     seeded = ("agree", "--rounds", 30, "--seed", 7)
-    report = two.json(*seeded)
+    report = study.json(*seeded)
     assert report["bootstrap"] == {"rounds": 30, "seed": 7, "level": 0.95, "unit": "trace"}
-    assert report == two.json(*seeded)
-    text = " ".join(two(*seeded).out.split())
+    assert report == study.json(*seeded)
+    text = " ".join(study(*seeded).out.split())
     assert "(jackknife over traces)." in text
     assert "[–] no interval: it needs at least" in text
-    none = two.json("agree", "--rounds", 0)
-    assert all(figure.get("ci") is None for figure in figures_in(none))
+    without_rounds = study.json("agree", "--rounds", 0)
+    assert all(figure.get("ci") is None for figure in figures_in(without_rounds))
 
 
 FILES = {
@@ -213,27 +214,27 @@ FILES = {
     "--markdown": ("paper.md", "# Agreement", "Table: ", "the report as Markdown"),
     "--csv": ("figures.csv", "", "few_traces", ""),
 }
-"""For each option a file, how it begins, what it holds and how it is reported."""
+"""The name, beginning, a part and the reported description of each option's file."""
 
 
-def test_other_files_are_written_beside_the_text(two: Cli, tmp_path: Path) -> None:
+def test_other_files_are_written_beside_the_text(study: Cli, tmp_path: Path) -> None:
     options = [word for option, (name, *_) in FILES.items() for word in (option, name)]
-    done = two("agree", *FEW, *options)
-    assert done.out.startswith("Agreement\n")
+    result = study("agree", *FEW_ROUNDS, *options)
+    assert result.out.startswith("Agreement\n")
     for name, beginning, part, reported in FILES.values():
         content = (tmp_path / name).read_text("utf-8")
         assert content.lower().startswith(beginning.lower())
         assert part in content
-        assert f"{name}: {reported}" in done.err
+        assert f"{name}: {reported}" in result.err
 
 
-def test_the_traces_of_a_mode_begin_with_the_disagreements(two: Cli) -> None:
-    lines = two("agree", "--traces", "1.1").out.splitlines()
+def test_the_traces_of_a_mode_begin_with_the_disagreements(study: Cli) -> None:
+    lines = study("agree", "--traces", "1.1").out.splitlines()
     assert lines[0] == "1.1 Disobey task specification: 8 traces, 3 with a disagreement"
     assert [line.startswith("≠") for line in lines[2:]] == [True] * 3 + [False] * 5
-    first = two.json("agree", "--traces", "disobey_task_specification")["traces"][0]
+    first = study.json("agree", "--traces", "disobey_task_specification")["traces"][0]
     assert (first["trace"], first["said"]) == ("t3", {"ann": "present", "bob": "absent"})
-    two.refused("agree", "--traces", "9.9", says="no mode '9.9'")
+    study.refused("agree", "--traces", "9.9", says="no mode '9.9'")
 
 
 @pytest.mark.parametrize(
@@ -259,11 +260,11 @@ def test_the_traces_of_a_mode_begin_with_the_disagreements(two: Cli) -> None:
     ],
 )
 def test_wrong_options_are_refused_and_nothing_is_written(
-    two: Cli, options: str, code: int, message: str
+    study: Cli, options: str, code: int, message: str
 ) -> None:
-    before = sorted(Path().iterdir())
-    two.refused("agree", *options.split(), says=message, code=code)
-    assert sorted(Path().iterdir()) == before
+    previous = sorted(Path().iterdir())
+    study.refused("agree", *options.split(), says=message, code=code)
+    assert sorted(Path().iterdir()) == previous
 
 
 def test_two_judges_are_compared_on_the_same_units(cli: Cli) -> None:
@@ -274,27 +275,27 @@ def test_two_judges_are_compared_on_the_same_units(cli: Cli) -> None:
             rows.append(f"t{i},{name},1.3,{'present' if present else 'absent'}")
             rows.append(f"t{i},{name},,finished")
     cli.label(*rows)
-    one = ("agree", "--judge", "one", "--against", "ann", "--rounds", 0)
-    both = (*one, "--judge", "two")
-    cli.refused(*one, "--judge", "one", code=2)
+    first_alone = ("agree", "--judge", "one", "--against", "ann", "--rounds", 0)
+    both = (*first_alone, "--judge", "two")
+    cli.refused(*first_alone, "--judge", "one", code=2)
     judges = cli.json(*both, "--csv", "out.csv")["judges"]
     assert judges["judges"] == ["judge:one@1", "judge:two@1"]
     counts = ("n", "both_right", "only_first_right", "only_second_right", "neither_right")
     assert [judges["modes"]["1.3"][name] for name in counts] == [8, 5, 2, 0, 1]
     assert "judges_compared" in Path("out.csv").read_text("utf-8")
     assert "judge:one@1 (1) and judge:two@1 (2) against ann" in cli(*both).out
-    assert "judges" not in cli.json(*one)
+    assert "judges" not in cli.json(*first_alone)
 
 
-FOUND = (0, 1, 2, 9)
-"""Where the judge finds 1.1; ann finds it in t0 to t5."""
+PRESENT = (0, 1, 2, 9)
+"""The traces in which the judge finds 1.1; ann finds it in t0 to t5."""
 
 
 def judge_table(finished: Container[int], *, absent: bool = True) -> Path:
     """Write a judge's table on 1.1 of t0 to t11, with its absent verdicts or without."""
     lines = [COLUMNS]
     for number in range(12):
-        value = "present" if number in FOUND else "absent"
+        value = "present" if number in PRESENT else "absent"
         if value == "present" or absent:
             lines.append(f"t{number},judge:m@1,1.1,{value}")
         if number in finished:
@@ -329,17 +330,17 @@ def test_a_judges_verdict_counts_only_if_it_finished_the_trace(
         cli.refused(*arguments, says=("judge:m@1", "'finished' row", "--finished"))
         return
     cli.ok(*arguments)
-    measured = ("agree", "--judge", "judge:m@1", "--against", "ann", "--rounds", 0)
-    judge = cli.json(*measured)["judge"]
+    agree = ("agree", "--judge", "judge:m@1", "--against", "ann", "--rounds", 0)
+    judge = cli.json(*agree)["judge"]
     names = ("true_positives", "false_positives", "false_negatives", "true_negatives")
     assert tuple(judge["modes"]["1.1"][name] for name in names) == counts
-    named = 12 if absent or finished else len(FOUND)
-    assert judge["traces"]["judged"] + judge["left_out"]["unfinished"] == named
+    labelled_traces = 12 if absent or finished else len(PRESENT)
+    assert judge["traces"]["judged"] + judge["left_out"]["unfinished"] == labelled_traces
     signatures = cli.json("report", "--labels", "judge:m@1", "--rounds", 0)
     assert signatures["traces"]["labelled"] == judge["traces"]["judged"]
     if len(finished) == 8:  # a later table finishes the other traces
         cli.ok("import", judge_table(range(12)), "--format", "csv-long")
-        judge = cli.json(*measured)["judge"]
+        judge = cli.json(*agree)["judge"]
         assert (judge["traces"]["judged"], judge["left_out"]["unfinished"]) == (12, 0)
 
 
@@ -349,15 +350,15 @@ def test_time_compares_passes_with_and_without_suggestions(cli: Cli, tmp_path: P
         (tmp_path / f"run{number}.json").write_text(json.dumps({"messages": talk}))
     files = sorted(tmp_path.glob("run*.json"))
     cli.ok("study", "set", *files, "--annotators", "ann,bob", "--withhold", 0.5)
-    says = "no one has finished a trace with suggestions shown"
-    cli.refused("agree", "--time", says=says)
+    message = "no one has finished a trace with suggestions shown"
+    cli.refused("agree", "--time", says=message)
     cli.ok("judge", *files, "--judge", "rules", "--quiet")
-    with opened() as workspace:
-        for who in ("ann", "bob"):
+    with open_workspace() as workspace:
+        for name in ("ann", "bob"):
             for file in files:
                 (trace,) = read_file(file, named=True).traces
                 read_fully(trace)
-                session = Session.open(workspace, trace, MAST, who, blind=False)
+                session = Session.open(workspace, trace, MAST, name, blind=False)
                 target = Target(trace.span(0).key, trace.span(0).key)
                 session.toggle_label(MAST.modes[0].slug, target, suggestions_on_screen=False)
                 session.finish(open_modes="absent")
@@ -384,15 +385,15 @@ def test_thresholds_are_fitted_on_calibration_traces_and_measured_on_others(cli:
     cli.label(*rows, columns=f"{COLUMNS},confidence")
     arguments = ("agree", "--judge", "judge:m@1", "--rounds", 0, "--json")
     cli.refused(*arguments, "--thresholds", says="study set --split")
-    with opened() as workspace:
+    with open_workspace() as workspace:
         set_split(workspace, 0.4, 0.2)
-    done = cli.ok(*arguments, "--thresholds")
-    judge = done.json["judge"]
+    result = cli.ok(*arguments, "--thresholds")
+    judge = result.json["judge"]
     assert judge["thresholds"]["modes"]["1.1"]["value"] == pytest.approx(0.55)
     calibration = judge["thresholds"]["calibration_traces"]
     assert judge["modes"]["1.1"]["n"] == 60 - calibration
     assert judge["modes"]["1.1"]["true_negative_rate"]["value"] == 1
-    assert "1.1 over 0.55" in done.err
+    assert "1.1 over 0.55" in result.err
     plain = cli.ok(*arguments).json["judge"]
     assert plain["modes"]["1.1"]["true_negative_rate"]["value"] == 0
     assert "thresholds" not in plain

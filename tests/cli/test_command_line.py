@@ -1,4 +1,4 @@
-"""Which word of a command line is a command, and which a path."""
+"""The split of a command line into common options, a command and its arguments."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ COMMON = st.lists(
 
 @given(COMMON, st.sampled_from(sorted(COMMANDS)), st.lists(st.text(max_size=5), max_size=3))
 def test_a_command_may_follow_common_options(
-    options: list[list[str]], command: str, rest: list[str]
+    options: list[list[str]], command: str, arguments: list[str]
 ) -> None:
     flat = [word for option in options for word in option]
-    words = split_command([*flat, command, *rest])
-    assert words.command == command
-    assert words.options == tuple(flat)
-    assert words.arguments == tuple(rest)
+    command_line = split_command([*flat, command, *arguments])
+    assert command_line.command == command
+    assert command_line.options == tuple(flat)
+    assert command_line.arguments == tuple(arguments)
 
 
 @given(st.sampled_from(sorted(COMMANDS)))
@@ -39,10 +39,10 @@ def test_the_value_of_an_option_is_no_command() -> None:
 
 
 def test_plain_arguments_of_the_app_are_parsed_quickly() -> None:
-    words = quick_app_arguments(
+    parsed = quick_app_arguments(
         ["a.jsonl", "--workspace=w.db", "b", "--annotator", "bo", "--blind"]
     )
-    assert words == (("a.jsonl", "b"), CommonOptions("w.db", "bo", blind=True))
+    assert parsed == (("a.jsonl", "b"), CommonOptions("w.db", "bo", blind=True))
 
 
 def test_unusual_arguments_are_left_to_the_full_parser() -> None:

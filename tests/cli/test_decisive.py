@@ -1,4 +1,4 @@
-"""``mast-tui judge --decisive`` from the model's answer to the exam, and out to files."""
+"""``mast-tui judge --decisive``: from the model's answer to the exam and to exports."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tests.judges.llm.made_answers import shown
 from tests.judges.llm.server import Action, ModelServer, answer
 
 
-def named(body: dict[str, Any], _: int) -> Action:
-    """The fourth step of each run but the last, whose second is named."""
+def name_decisive_step(body: dict[str, Any], _: int) -> Action:
+    """Name the fourth step of each run, but the second of the last run."""
     spans = shown(body)
-    number, line = spans[1] if line_ends(spans, "(3)") else spans[3]
+    number, line = spans[1] if has_line_end(spans, "(3)") else spans[3]
     step = {
         "rationale": f"see #{number}",
         "quote": line,
@@ -32,18 +32,18 @@ def named(body: dict[str, Any], _: int) -> Action:
     return answer(json.dumps({"notes": "", "decisive": [step]}), tokens_in=3_000)
 
 
-def line_ends(spans: list[tuple[int, str]], mark: str) -> bool:
+def has_line_end(spans: list[tuple[int, str]], mark: str) -> bool:
     return any(line.endswith(mark) for _, line in spans)
 
 
 @pytest.fixture
 def judged(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """The summary of a judge that has read a set of runs."""
+    """The summary of a judge for a set of runs."""
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     write_set(tmp_path / "set")
-    with ModelServer(named) as server:
+    with ModelServer(name_decisive_step) as server:
         model = ("--judge", "llm", "--model", "test-model", "--base-url", server.base_url)
         judge = ("judge", "set", *model, "--decisive")
         summary: dict[str, Any] = cli.json(*judge)

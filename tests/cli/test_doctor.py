@@ -1,4 +1,4 @@
-"""``mast-tui doctor``: what works on a machine, what does not, and what to do."""
+"""``mast-tui doctor``: its checks of a machine, with states and remedies."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ import pytest
 
 from mast_tui.cli.command_line import split_command
 from mast_tui.cli.dispatch import run
-from tests.cli.conftest import Cli, Done, configure
+from tests.cli.conftest import Cli, CliResult, configure
 from tests.judges.llm.server import ModelServer, answer, status
 
 
 @pytest.fixture(autouse=True)
-def _own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def temporary_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("CONFIG", "CACHE", "DATA"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
     for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY", "TMUX", "DISPLAY", "WAYLAND_DISPLAY"):
@@ -28,20 +28,20 @@ def _own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EDITOR", "true")
 
 
-def checks(done: Done) -> Mapping[str, Mapping[str, str]]:
-    return {check["name"]: check for check in done.json["checks"]}
+def checks(result: CliResult) -> Mapping[str, Mapping[str, str]]:
+    return {check["name"]: check for check in result.json["checks"]}
 
 
 def test_a_machine_without_problems_passes(cli: Cli) -> None:
-    done = cli("doctor", "--json")
-    found = checks(done)
-    assert done.code == 0
-    assert {check["state"] for check in found.values()} <= {"works", "note"}
-    assert found["workspace"]["found"].endswith(str(Path(".mast-tui") / "workspace.db"))
-    assert found["model"]["found"] == "not set; the rules need none"
-    told = cli("doctor")
-    assert [line.split()[1] for line in told.out.splitlines() if line[0] in "✓·"] == list(found)
-    assert not list(Path().iterdir())  # it has changed nothing
+    result = cli("doctor", "--json")
+    by_name = checks(result)
+    assert result.code == 0
+    assert {check["state"] for check in by_name.values()} <= {"works", "note"}
+    assert by_name["workspace"]["found"].endswith(str(Path(".mast-tui") / "workspace.db"))
+    assert by_name["model"]["found"] == "not set; the rules need none"
+    output = cli("doctor")
+    assert [line.split()[1] for line in output.out.splitlines() if line[0] in "✓·"] == list(by_name)
+    assert not list(Path().iterdir())
 
 
 def test_pictures_need_a_library(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,19 +57,19 @@ def test_a_wrong_setting_and_a_missing_editor_are_reported(
 ) -> None:
     configure('theme = "nrod"\n')
     monkeypatch.setenv("VISUAL", "no-such-editor -w")
-    found = checks(cli.refused("doctor", "--json"))
-    assert found["settings"]["state"] == found["editor"]["state"] == "wrong"
-    assert "nord" in found["settings"]["found"]
-    assert "no-such-editor" in found["editor"]["found"]
+    by_name = checks(cli.refused("doctor", "--json"))
+    assert by_name["settings"]["state"] == by_name["editor"]["state"] == "wrong"
+    assert "nord" in by_name["settings"]["found"]
+    assert "no-such-editor" in by_name["editor"]["found"]
 
 
 def test_the_workspace_is_checked(cli: Cli) -> None:
     Path("mine.db").write_bytes(b"no database")
-    done = cli.refused("doctor", "--workspace", "mine.db", "--json")
-    assert "not a mast-tui workspace" in checks(done)["workspace"]["found"]
+    result = cli.refused("doctor", "--workspace", "mine.db", "--json")
+    assert "not a mast-tui workspace" in checks(result)["workspace"]["found"]
     cli.label("t,ann,1.3,present")
-    found = checks(cli("doctor", "--json"))["workspace"]
-    assert (found["state"], "1 trace," in found["found"]) == ("works", True)
+    workspace = checks(cli("doctor", "--json"))["workspace"]
+    assert (workspace["state"], "1 trace," in workspace["found"]) == ("works", True)
 
 
 def test_a_model_server_is_asked_for_its_models_only(
@@ -83,15 +83,15 @@ def test_a_model_server_is_asked_for_its_models_only(
         assert model()["state"] == "works"
         configure(f'[judge]\nmodel = "smal"\nbase_url = "{server.base_url}"\n')
         assert "it has small, large" in checks(cli.refused("doctor", "--json"))["model"]["found"]
-        before = len(server.requests)
+        requests = len(server.requests)
         assert model("--offline")["state"] == "note"
-        assert len(server.requests) == before
+        assert len(server.requests) == requests
         assert not server.chats
         monkeypatch.setenv("OPENAI_API_KEY", "sk-not-this-one-either")
         server.listing = status(401, "Incorrect API key provided: sk-not-this-one-either")
-        done = cli.refused("doctor", "--json")
-        assert "refuses the key in OPENAI_API_KEY" in checks(done)["model"]["found"]
-        assert "sk-not-this" not in done.out
+        result = cli.refused("doctor", "--json")
+        assert "refuses the key in OPENAI_API_KEY" in checks(result)["model"]["found"]
+        assert "sk-not-this" not in result.out
     assert "cannot be reached" in checks(cli.refused("doctor", "--json"))["model"]["found"]
 
 
@@ -108,10 +108,10 @@ def test_a_terminal_that_is_too_small_or_dumb_is_reported(
         with monkeypatch.context() as patched:
             patched.setenv("TERM", term)
             patched.setattr(sys.stdout, "isatty", lambda: True)
-            patched.setattr(shutil, "get_terminal_size", lambda *_, t=terminal, **__: t)
-            found = checks(cli("doctor", "--json"))["terminal"]
-        assert hint in found["hint"]
-        assert (found["state"] == "works") == (not hint)
+            patched.setattr(shutil, "get_terminal_size", lambda *_, size=terminal, **__: size)
+            check = checks(cli("doctor", "--json"))["terminal"]
+        assert hint in check["hint"]
+        assert (check["state"] == "works") == (not hint)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 
 from mast_tui.judges.rules import RULES, RulesJudge
 from mast_tui.workspace.registers.look_here import look_here, spans_to_look_at
-from tests.cli.conftest import COLUMNS, Cli, opened
+from tests.cli.conftest import COLUMNS, Cli, open_workspace
 from tests.exchange.corpus import corpus
 from tests.judges.llm.made_answers import asked_modes, user_text
 from tests.judges.llm.made_answers import said as model_says
@@ -31,7 +31,7 @@ STEPS = (
 AGENTS = ("lead", "clerk", "clerk", "lead", "lead")
 
 
-def write(path: Path, document: object) -> Path:
+def write_json(path: Path, document: object) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(document), "utf-8")
     return path
@@ -47,7 +47,7 @@ def write_set(folder: Path, runs: int = 4) -> Path:
         run = {"question": "Get me to the coast.", "question_ID": f"trip-{number}"}
         mistake = {"is_correct": False, "mistake_agent": "lead", "mistake_step": "3"}
         reason = {"mistake_reason": "It books a train that does not run."}
-        write(folder / f"{number}.json", run | {"history": history} | mistake | reason)
+        write_json(folder / f"{number}.json", run | {"history": history} | mistake | reason)
     return folder
 
 
@@ -62,20 +62,20 @@ def trace_ids(cli: Cli, folder: str) -> list[str]:
 
 
 def write_runs(folder: Path) -> tuple[Path, Path]:
-    """Write what was planted in three runs, and the answers of a judge, right in two of them."""
+    """Write the failures planted in three runs, and a judge's answers, right on two of them."""
     for number, answered in enumerate((2, 2, 4)):
         planted = {"run_task_id": f"run-{number}", "critical_failure_step": 2, "reason": "planted"}
         planted |= {"failure_category": "System Failure", "failed_component": "Search"}
-        write(folder / "truth" / f"{number}.json", planted)
+        write_json(folder / "truth" / f"{number}.json", planted)
         failure = {"step_number": answered, "failure_case": 9, "description": "it broke"}
         result = {"task_id": f"run-{number}", "failures": [failure]}
-        write(folder / "said" / f"{number}.json", {"detailed_results": [result]})
-    return folder / "truth", folder / "said"
+        write_json(folder / "answers" / f"{number}.json", {"detailed_results": [result]})
+    return folder / "truth", folder / "answers"
 
 
 def test_the_rules_are_scored_on_files(cli: Cli, tmp_path: Path) -> None:
     exam = ("exam", write_set(tmp_path / "set"), "--set", "who-and-when", "--judge", "rules")
-    before = (tmp_path / "set" / "0.json").read_bytes()
+    original = (tmp_path / "set" / "0.json").read_bytes()
     document = cli.json(*exam)
     assert (document["questions"], document["scored_by"]) == (4, ["decisive"])
     [judged] = document["judges"].values()
@@ -106,34 +106,34 @@ def test_the_rules_are_scored_on_files(cli: Cli, tmp_path: Path) -> None:
     # The set itself is never overwritten.
     to_the_set = ("--force", "--markdown", tmp_path / "set" / "0.json")
     cli.refused(*exam, *to_the_set, says="never overwritten")
-    assert (tmp_path / "set" / "0.json").read_bytes() == before
+    assert (tmp_path / "set" / "0.json").read_bytes() == original
 
 
-def test_sets_of_steps_are_kept_for_every_trace_of_the_workspace(cli: Cli, tmp_path: Path) -> None:
+def test_sets_of_steps_are_stored_for_every_known_trace(cli: Cli, tmp_path: Path) -> None:
     folder = write_set(tmp_path / "set", 41)
     import_as(cli, "who-and-when", "people", folder)
     write_traces(tmp_path / "more", 1)
     cli.ok("judge", folder, tmp_path / "more", "--judge", "rules")
     exam = ("exam", "--set", "people", "--judge", "judge:rules", "--coverage", "--keep")
     document = cli.json(*exam)
-    kept = document["look_here"]
-    measured = document["coverage"][kept["judge"]]
-    assert (kept["runs"], kept["mean_share"]) == (41, measured["mean_share"])
-    assert kept["traces"] == 42
-    with opened() as workspace:
+    stored = document["look_here"]
+    measured = document["coverage"][stored["judge"]]
+    assert (stored["runs"], stored["mean_share"]) == (41, measured["mean_share"])
+    assert stored["traces"] == 42
+    with open_workspace() as workspace:
         taxonomy = document["taxonomy"]
-        known = look_here(workspace, taxonomy)
-        assert known is not None
-        assert (known.hash, len(known.sizes)) == (kept["hash"], 42)
+        step_sets = look_here(workspace, taxonomy)
+        assert step_sets is not None
+        assert (step_sets.hash, len(step_sets.sizes)) == (stored["hash"], 42)
         traces = [trace for trace in workspace.traces() if trace.path]
-        trace_id = next(one.trace_id for one in traces if one.path and one.path.parent == folder)
-        # The place of the step in a run tells all of it here.
+        trace_id = next(t.trace_id for t in traces if t.path and t.path.parent == folder)
+        # Every decisive step is the fourth, so the position alone finds it.
         keys = spans_to_look_at(workspace, taxonomy, trace_id)
         assert [key[-1] for key in keys] == ["3"]
-        assert known.sizes[trace_id] == 1
-    assert f"Stored for 42 traces (sets {kept['hash']})" in " ".join(cli(*exam).out.split())
-    for wrong in (exam[:-2], exam[:5]):
-        cli.refused(*wrong, "--keep", says="--keep needs --coverage", code=2)
+        assert step_sets.sizes[trace_id] == 1
+    assert f"Stored for 42 traces (sets {stored['hash']})" in " ".join(cli(*exam).out.split())
+    for incomplete in (exam[:-2], exam[:5]):
+        cli.refused(*incomplete, "--keep", says="--keep needs --coverage", code=2)
 
 
 def test_imported_answers_of_another_judge_are_scored(cli: Cli, tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_imported_answers_of_another_judge_are_scored(cli: Cli, tmp_path: Path) 
             for step, role in enumerate(("Planner", "Search", "Planner", "Writer"), 1)
         ]
         run = {"trajectory_id": f"run-{number}", "instruction": "Find the kettle.", "steps": steps}
-        write(tmp_path / "runs" / f"{number}" / "trajectory_ir.json", run)
+        write_json(tmp_path / "runs" / f"{number}" / "trajectory_ir.json", run)
     for folder, name in ((truth, "planted"), (answers, "other")):
         options = ("--workspace", "runs.db", "runs")
         import_as(cli, "agentrx", name, folder, *options)
@@ -195,8 +195,8 @@ def test_a_judge_of_the_workspace_is_scored_on_gold(cli: Cli, tmp_path: Path) ->
 
 def test_places_of_trail_count_by_span_and_category(cli: Cli, tmp_path: Path) -> None:
     def errors(name: str, *categories: str) -> Path:
-        rows = [{"category": c, "location": f"s{at}"} for at, c in enumerate(categories)]
-        return write(tmp_path / name / "t.json", {"errors": rows})
+        rows = [{"category": kind, "location": f"s{i}"} for i, kind in enumerate(categories)]
+        return write_json(tmp_path / name / "t.json", {"errors": rows})
 
     truth = errors("truth", "Goal Deviation", "Timeout Issues")
     import_as(cli, "trail", "other", errors("answers", "Goal Deviation", "Goal Deviation"))
@@ -215,7 +215,7 @@ def test_a_crosswalk_scores_a_judge_of_mast_on_other_categories(cli: Cli, tmp_pa
         for number, category in enumerate(categories, 1)
     ]
     run = {"trajectory_id": "run-1", "failures": failures, "root_cause": {"failure_id": 2}}
-    truth = write(tmp_path / "truth.json", [run])
+    truth = write_json(tmp_path / "truth.json", [run])
     rows = ("run-1,judge-x,2.6,present,/2,/2", "run-1,judge-x,1.3,present,/0,/0")
     cli.label(*rows, "run-1,judge-x,,finished,,", columns=f"{COLUMNS},span_first,span_last")
     exam = ("exam", truth, "--set", "agentrx", "--judge", "judge-x")
@@ -277,23 +277,23 @@ def test_answers_of_other_tools_to_converted_runs_are_scored(cli: Cli, tmp_path:
     atif = json.loads(Path("0.atif.json").read_bytes())
     run = hashlib.sha256(atif["session_id"].encode()).hexdigest()[:32]
     issue = {"type": "loop", "summary": "", "severity": 1, "confidence": 1, "evidence": []}
-    write(tmp_path / "pisama" / "0.json", {"issues": [issue], "trace_id": run})
+    write_json(tmp_path / "pisama" / "0.json", {"issues": [issue], "trace_id": run})
     for number, line in enumerate(Path("runs.jsonl").read_bytes().splitlines()):
         run = json.loads(line)
         blamed = run["events"][3 - number % 2]["event_id"]
         report = {"trace_id": run["trace_id"], "findings": [], "root_cause_event_id": blamed}
-        write(tmp_path / "adx" / f"{number}.json", report)
+        write_json(tmp_path / "adx" / f"{number}.json", report)
     for paths in (
         ("pisama", "0.atif.json", "--format", "pisama"),
         ("adx", "--format", "agentdebugx"),
     ):
-        done = cli.ok("import", *paths, "--allow-new")
+        result = cli.ok("import", *paths, "--allow-new")
     judges = ("--judge", "judge:pisama", "--judge", "judge:agentdebugx")
-    done = cli.ok("exam", "set", "--set", "who-and-when", *judges, "--json")
-    asked = {name: one["decisive"] for name, one in done.json["judges"].items()}
-    assert asked["judge:agentdebugx"]["step"]["0"]["value"] == 0.5
-    assert asked["judge:agentdebugx"]["step"]["1"]["value"] == 1
-    assert (asked["judge:pisama"]["n"], asked["judge:pisama"]["named"]) == (1, 0)
+    result = cli.ok("exam", "set", "--set", "who-and-when", *judges, "--json")
+    scores = {name: judged["decisive"] for name, judged in result.json["judges"].items()}
+    assert scores["judge:agentdebugx"]["step"]["0"]["value"] == 0.5
+    assert scores["judge:agentdebugx"]["step"]["1"]["value"] == 1
+    assert (scores["judge:pisama"]["n"], scores["judge:pisama"]["named"]) == (1, 0)
 
 
 def test_without_a_set_judges_are_compared_with_each_other(
@@ -306,36 +306,36 @@ def test_without_a_set_judges_are_compared_with_each_other(
     def script(body: dict[str, Any], _: int) -> Action:
         run = user_text(body).split(" says line")[0][-1]
         asked[run] += 1
-        other = asked[run] == 3
-        text = model_says(body, mode="2.3", place=0) if other else model_says(body)
+        differs = asked[run] == 3
+        text = model_says(body, mode="2.3", place=0) if differs else model_says(body)
         return answer(text, tokens_in=3_000, tokens_out=500)
 
     with ModelServer(script) as server:
         ask = ("judge", "traces", "--judge", "llm", "--model", "m", "--base-url", server.base_url)
-        for more in (("--samples", "3"), ("--window-tokens", "9000")):
-            done = cli.ok(*ask, "--quiet", *more)
-    done = cli.ok("exam", "--judge", "m", "--json")
-    first, second = done.json["judges"]
-    assert done.json["judges"][first]["traces"] == 3
-    assert done.json["judges"][first]["samples"]["again"]["value"] == pytest.approx(1 / 3)
-    assert done.json["judges"][first]["quotes_found"]["value"] == 1
-    assert done.json["judges"][second]["samples"] is None
-    beside = done.json["beside"]
-    assert beside["first"] == first
-    [other] = beside["others"].values()
+        for options in (("--samples", "3"), ("--window-tokens", "9000")):
+            result = cli.ok(*ask, "--quiet", *options)
+    result = cli.ok("exam", "--judge", "m", "--json")
+    first, second = result.json["judges"]
+    assert result.json["judges"][first]["traces"] == 3
+    assert result.json["judges"][first]["samples"]["again"]["value"] == pytest.approx(1 / 3)
+    assert result.json["judges"][first]["quotes_found"]["value"] == 1
+    assert result.json["judges"][second]["samples"] is None
+    comparison = result.json["beside"]
+    assert comparison["first"] == first
+    [other] = comparison["others"].values()
     assert other["differs"] == {"samples": ["3", "1"], "window_tokens": ["24000", "9000"]}
     assert other["n"] == 3
     assert other["verdicts"]["value"] == pytest.approx(13 / 14)
     assert other["modes"]["value"] == pytest.approx(2 / 3)
     assert other["places"]["value"] == other["step"]["value"] == 1
-    shown = cli("exam", "--judge", "m", "--markdown", "steady.md", "--csv", "steady.csv")
-    assert "window_tokens 9000" in shown.out
+    output = cli("exam", "--judge", "m", "--markdown", "steady.md", "--csv", "steady.csv")
+    assert "window_tokens 9000" in output.out
     with Path("steady.csv").open(encoding="utf-8", newline="") as file:
         rows = {(row["scope"], row["group"], row["statistic"]): row for row in csv.DictReader(file)}
     row = rows["beside", second, "modes"]
     assert (float(row["value"]), row["annotators"]) == (other["modes"]["value"], first)
-    again = done.json["judges"][first]["samples"]["again"]
-    assert float(rows["samples", first, "again"]["value"]) == again["value"]
+    repeated = result.json["judges"][first]["samples"]["again"]
+    assert float(rows["samples", first, "again"]["value"]) == repeated["value"]
     assert f"Beside {first}" in Path("steady.md").read_text("utf-8")
     assert "no judge 'x'" in cli("exam", "--judge", "x").err
     cli.refused("exam", "traces", "--judge", "m", code=2)
@@ -353,17 +353,17 @@ def test_the_effect_of_mode_order_and_span_numbers_is_measured(
 
     with ModelServer(script) as server:
         ask = ("judge", "traces", "--judge", "llm", "--model", "m", "--base-url", server.base_url)
-        for more in ((), ("--mode-order", "3"), ("--first-number", "101")):
-            done = cli.ok(*ask, "--quiet", *more)
-    done = cli.ok("exam", "--judge", "m", "--json")
-    ordered, numbered = done.json["beside"]["others"].values()
+        for options in ((), ("--mode-order", "3"), ("--first-number", "101")):
+            result = cli.ok(*ask, "--quiet", *options)
+    result = cli.ok("exam", "--judge", "m", "--json")
+    ordered, numbered = result.json["beside"]["others"].values()
     assert ordered["differs"] == {"mode_order": [None, "3"]}
     assert numbered["differs"] == {"first_number": [None, "101"]}
     assert ordered["modes"]["value"] == 0
     assert ordered["verdicts"]["value"] == pytest.approx(12 / 14)
     assert [numbered[name]["value"] for name in ("modes", "verdicts", "places")] == [1, 1, 1]
-    assert all(one["quotes_found"]["value"] == 1 for one in done.json["judges"].values())
-    last = list(done.json["judges"])[-1]
+    assert all(judged["quotes_found"]["value"] == 1 for judged in result.json["judges"].values())
+    last = list(result.json["judges"])[-1]
     cli.ok("export", "--format", "csv-long", "--labels", last, "-o", "m.csv")
     content = Path("m.csv").read_text("utf-8")
     assert "it shows in #4" in content
@@ -373,23 +373,23 @@ def test_the_effect_of_mode_order_and_span_numbers_is_measured(
 def test_recorded_answers_score_as_counted_from_their_files(cli: Cli) -> None:
     folder = corpus("agentrx-recorded")
     planted = [json.loads(file.read_text()) for file in (folder / "ground_truth").glob("*.json")]
-    truth = {one["run_task_id"]: one["critical_failure_step"] for one in planted}
+    truth = {failure["run_task_id"]: failure["critical_failure_step"] for failure in planted}
     import_as(cli, "agentrx", "planted", folder / "ground_truth")
     counted: dict[str, dict[str, int]] = {}
     for name in ("agentrx-rep1", "agentrx-rep2", "telemetry-rep1", "telemetry-rep2"):
-        shown, _, repetition = name.partition("-")
-        files = sorted((folder / "runs" / shown).glob(f"*/{repetition}/run1.json"))
-        off = counted[name] = {}
+        tool, _, repetition = name.partition("-")
+        files = sorted((folder / "runs" / tool).glob(f"*/{repetition}/run1.json"))
+        offsets = counted[name] = {}
         for file in files:
             [result] = json.loads(file.read_text("utf-8"))["detailed_results"]
             [failure] = result["failures"]
-            off[result["task_id"]] = abs(failure["step_number"] - truth[result["task_id"]])
+            offsets[result["task_id"]] = abs(failure["step_number"] - truth[result["task_id"]])
         import_as(cli, "agentrx", name, *files)
     judges = [word for name in counted for word in ("--judge", name)]
     document = cli.json("exam", "--set", "planted", *judges)
     assert set(document["judges"]) == set(counted)
-    for name, off in counted.items():
+    for name, offsets in counted.items():
         judged = document["judges"][name]
-        assert {case["trace"]: case["off_by"] for case in judged["cases"]} == off
-        right = sum(one == 0 for one in off.values())
-        assert judged["decisive"]["step"]["0"]["value"] == right / len(off) > 0.8
+        assert {case["trace"]: case["off_by"] for case in judged["cases"]} == offsets
+        right = sum(failure == 0 for failure in offsets.values())
+        assert judged["decisive"]["step"]["0"]["value"] == right / len(offsets) > 0.8

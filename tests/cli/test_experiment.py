@@ -1,4 +1,4 @@
-"""``mast-tui experiment``: from runs of two versions to what changed."""
+"""``mast-tui experiment``: differences between runs of two versions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def write_labels(file: Path, later: dict[str, float], *, tasks: int = 60, runs: 
             for task in range(tasks):
                 ease = generator.gauss(0, 0.1)
                 for trial in range(runs):
-                    shown = {
+                    labels = {
                         code: int(generator.random() < rates.get(code, 0.1) + ease)
                         for code in CODES
                     }
@@ -38,10 +38,10 @@ def write_labels(file: Path, later: dict[str, float], *, tasks: int = 60, runs: 
                         "trial": trial,
                         "outcome": generator.choice(("failed", "succeeded")),
                     }
-                    writer.writerow(row | shown)
+                    writer.writerow(row | labels)
 
 
-def changed(document: Any, arm: str) -> list[str]:
+def changed_modes(document: Any, arm: str) -> list[str]:
     modes = document["arms"][arm]["modes"]
     return [code for code in modes if modes[code]["difference"]["p_adjusted"] < 0.05]
 
@@ -52,15 +52,15 @@ def test_a_planted_gain_is_found_and_no_other(cli: Cli, tmp_path: Path) -> None:
         workspace = ("--workspace", f"{name}.db")
         arguments = ("--format", "csv-wide", "--allow-new", *workspace)
         cli.ok("import", f"{name}.csv", *arguments)
-        asked = ("experiment", "--labels", "judge:made@1", "--without-power", *workspace)
-        document = cli.json(*asked, "--baseline", "1.0")
+        command = ("experiment", "--labels", "judge:made@1", "--without-power", *workspace)
+        document = cli.json(*command, "--baseline", "1.0")
         assert document["by"] == "version"
         assert document["arms"]["2.0"]["tasks"] == 60
         assert document["arms"]["2.0"]["runs"] == 180
         assert document["power"] is None
-        assert changed(document, "2.0") == expected
-        assert ("no significant change" in cli(*asked, "--baseline", "1.0").out) == (not expected)
-        cli.ok(*asked, "--html", f"{name}.html")
+        assert changed_modes(document, "2.0") == expected
+        assert ("no significant change" in cli(*command, "--baseline", "1.0").out) == (not expected)
+        cli.ok(*command, "--html", f"{name}.html")
     page = (tmp_path / "gain.html").read_text()
     assert "Modes in runs of 2.0 and 1.0" in page
     assert "up to 53 %" in page
@@ -80,7 +80,7 @@ def test_the_report_has_the_planned_power(cli: Cli, tmp_path: Path) -> None:
     assert "Power and sample size" in cli(*arguments).out
 
 
-def native(name: str, version: int, **facts: Any) -> str:
+def trace_line(name: str, version: int, **facts: Any) -> str:
     """Return a trace in the project's own format; the text of the task is always the same."""
     spans = [{"index": 0, "key": "k0", "kind": "message", "role": "agent", "text": "Done."}]
     record = {
@@ -92,7 +92,6 @@ def native(name: str, version: int, **facts: Any) -> str:
 
 
 def exported_trace(cli: Cli, workspace: str) -> Any:
-    """Return the only trace of a workspace as its export has it."""
     lines = map(json.loads, cli.export("jsonl", "--workspace", workspace).splitlines())
     [trace] = [line for line in lines if line["record"] == "trace"]
     return trace
@@ -104,13 +103,13 @@ def test_tasks_are_recognized_by_their_ids_and_not_by_their_text(cli: Cli) -> No
         folder.mkdir()
         for task in range(8):
             for trial in range(2):
-                text = native(f"T{task}", version, task_id=f"T{task}", trial=trial)
+                text = trace_line(f"T{task}", version, task_id=f"T{task}", trial=trial)
                 (folder / f"{task}-{trial}.jsonl").write_text(text)
     cli.ok("judge", "runs-1", "runs-2", "--judge", "rules")
     labels = ("--labels", "judge:rules@4", "--without-power")
     by_system = cli.json("experiment", "--arms", "system", *labels)
-    before = ("--arm", "before=runs-2/../runs-1")
-    by_path = cli.json("experiment", *before, "--arm", "after=runs-2", *labels)
+    first_arm = ("--arm", "before=runs-2/../runs-1")
+    by_path = cli.json("experiment", *first_arm, "--arm", "after=runs-2", *labels)
     for document, arms in ((by_system, ["harness-1", "harness-2"]), (by_path, ["before", "after"])):
         assert document["tasks_by_words"] == 0
         assert list(document["arms"]) == arms
@@ -118,9 +117,9 @@ def test_tasks_are_recognized_by_their_ids_and_not_by_their_text(cli: Cli) -> No
         for arm in arms:
             figures = document["arms"][arm]
             assert (figures["tasks"], figures["runs"], figures["shared_tasks"]) == (8, 16, 8)
-    says = "an experiment needs two arms or more; by system there is harness-1"
-    cli.refused("experiment", "runs-1", "--arms", "system", *labels, says=says)
-    copy = native("T0", 1, task_id="T0", trial=0).replace("T0-1-0", "copy")
+    message = "an experiment needs two arms or more; by system there is harness-1"
+    cli.refused("experiment", "runs-1", "--arms", "system", *labels, says=message)
+    copy = trace_line("T0", 1, task_id="T0", trial=0).replace("T0-1-0", "copy")
     Path("runs-1", "copy.jsonl").write_text(copy)
     cli.ok("judge", "runs-1", "--judge", "rules")
     with_copy = ("experiment", "--arm", "(unknown)=runs-1", "--arm", "after=runs-2", *labels)
@@ -136,7 +135,7 @@ def test_tasks_are_recognized_by_their_ids_and_not_by_their_text(cli: Cli) -> No
 def test_tasks_without_an_id_are_recognized_by_their_text(cli: Cli) -> None:
     for version in (1, 2):
         for task in range(6):
-            text = native(f"w{task}", version, task=f"Task {task}")
+            text = trace_line(f"w{task}", version, task=f"Task {task}")
             Path(f"{task}-{version}.jsonl").write_text(text)
     cli.ok("judge", ".", "--judge", "rules")
     arguments = ("experiment", "--arms", "system", "--labels", "judge:rules@4", "--without-power")
@@ -150,18 +149,18 @@ def test_task_and_trial_are_read_from_tables_and_outcomes(cli: Cli, tmp_path: Pa
         "a-1,ann,1.3,present,T1,1\na-1,ann,,finished,T1,1\na-2,ann,1.3,absent,T1,2.0\n"
         "a-2,ann,1.3,absent,T2,2\na-3,ann,1.3,absent,T1,x\n"
     )
-    done = cli("import", "long.csv", "--format", "csv-long", "--allow-new", "--skip-errors")
-    assert "task_id is 'T1' in one row and 'T2' in another" in done.err
-    assert "trial is 'x'; expected a whole number from 0" in done.err
+    result = cli("import", "long.csv", "--format", "csv-long", "--allow-new", "--skip-errors")
+    assert "task_id is 'T1' in one row and 'T2' in another" in result.err
+    assert "trial is 'x'; expected a whole number from 0" in result.err
     [row] = csv.DictReader(cli.export("csv-wide", "--labels", "all").splitlines())
     assert (row["trace_id"], row["task_id"], row["trial"]) == ("a-1", "T1", "1")
-    again = ("--format", "csv-wide", "--allow-new", "--workspace", "again.db")
-    cli.ok("import", "exported", *again)
+    options = ("--format", "csv-wide", "--allow-new", "--workspace", "again.db")
+    cli.ok("import", "exported", *options)
     trace = exported_trace(cli, "again.db")
     assert (trace["task_id"], trace["trial"]) == ("T1", 1)
     runs = tmp_path / "runs"
     runs.mkdir()
-    (runs / "r.jsonl").write_text(native("r", 1))
+    (runs / "r.jsonl").write_text(trace_line("r", 1))
     (runs / "outcomes.csv").write_text("trace,task_id,trial\nr.jsonl,T9,3\nother,T9,-1\n")
     inspected = cli("inspect", "runs", "--json")
     assert "trial is '-1'; expected a whole number from 0" in inspected.out

@@ -1,4 +1,4 @@
-"""Exports of labels and gold: their content, what comes with them, and the way back."""
+"""Exports of labels and gold: contents, files beside them, and import of the exports."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mast_tui.judges.rules import RulesJudge
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import NewEvent
 from mast_tui.workspace.events.types import GuidelineSet
-from tests.cli.conftest import COLUMNS, Cli, opened
+from tests.cli.conftest import COLUMNS, Cli, open_workspace
 
 MAST: Final = load_mast()
 JUDGE: Final = RulesJudge().name
@@ -30,7 +30,7 @@ MESSAGES: Final = [
     {"role": "user", "content": "Start the 🚀 now."},
     {"role": "assistant", "content": "שלום, it is done."},
 ]
-PLACES: Final = f"{COLUMNS},span_first,span_last,quote,char_start,char_end,note,slug"
+SPAN_COLUMNS: Final = f"{COLUMNS},span_first,span_last,quote,char_start,char_end,note,slug"
 
 
 # Every format
@@ -38,8 +38,8 @@ PLACES: Final = f"{COLUMNS},span_first,span_last,quote,char_start,char_end,note,
 
 @pytest.mark.parametrize("name", EXPORT_FORMATS)
 def test_an_export_is_imported_into_another_workspace(cli: Cli, name: str) -> None:
-    marks = ("1.3,present,k1,again", "1.1,absent,,", "1.2,unsure,,", ",finished,,")
-    rows = [f"t1,{who},{mark}" for who in ("alice", "bob") for mark in marks]
+    cells = ("1.3,present,k1,again", "1.1,absent,,", "1.2,unsure,,", ",finished,,")
+    rows = [f"t1,{annotator},{cell}" for annotator in ("alice", "bob") for cell in cells]
     cli.label(*rows, columns=f"{COLUMNS},span_first,note")
     output = Path(EXPORT_FORMATS[name].file_name)
     has_labels = FORMATS[name].content in (FormatContent.LABELS, FormatContent.VERDICTS)
@@ -56,7 +56,7 @@ def test_an_export_is_imported_into_another_workspace(cli: Cli, name: str) -> No
         assert Path("again").read_bytes() == output.read_bytes()
 
 
-# Labels on a trace that is at hand
+# Labels on a trace whose file exists
 
 
 @pytest.fixture
@@ -75,11 +75,11 @@ def labelled(cli: Cli) -> dict[str, Any]:
         f",note,{first},,,,,look here,",
         ",finished,,,,,,,",
     )
-    cli.label(*(f"{trace['id']},alice,{row}" for row in rows), columns=PLACES)
+    cli.label(*(f"{trace['id']},alice,{row}" for row in rows), columns=SPAN_COLUMNS)
     return dict(trace)
 
 
-def test_label_studio_tasks_have_texts_places_and_notes_and_come_back(
+def test_label_studio_tasks_have_texts_offsets_and_notes_and_are_imported(
     cli: Cli, labelled: dict[str, Any]
 ) -> None:
     report = cli.json("export", "--format", "label-studio", "--labels", "all", "-o", "tasks.json")
@@ -87,12 +87,12 @@ def test_label_studio_tasks_have_texts_places_and_notes_and_come_back(
     assert "<ParagraphLabels" in Path("tasks.config.xml").read_text("utf-8")
     (task,) = json.loads(Path("tasks.json").read_text("utf-8"))
     assert [span["text"] for span in task["data"]["spans"]] == [m["content"] for m in MESSAGES]
-    places = [
+    offsets = [
         (value["start"], value["startOffset"], value["endOffset"])
         for result in task["annotations"][0]["result"]
         if "startOffset" in (value := result["value"])
     ]
-    assert ("0", 10, 12) in places
+    assert ("0", 10, 12) in offsets
     notes = [by.get("span_notes") for by in task["meta"]["mast_tui"]["by"].values()]
     assert {labelled["span_list"][0]["key"]: "look here"} in notes
 
@@ -119,7 +119,7 @@ def test_gold_from_label_studio_becomes_no_annotator(cli: Cli, labelled: dict[st
     assert [annotator["kind"] for annotator in status["annotators"]] == ["imported"]
 
 
-def test_doccano_lines_have_the_labelled_texts_of_traces_at_hand(
+def test_doccano_lines_have_the_labelled_texts_of_available_traces(
     cli: Cli, labelled: dict[str, Any]
 ) -> None:
     (line,) = cli.export("doccano", "--labels", "alice").splitlines()
@@ -168,7 +168,8 @@ def test_csv_long_has_slugs_and_notes_and_its_import_is_undone(
 def test_a_bad_note_or_slug_is_refused(
     cli: Cli, labelled: dict[str, Any], row: str, reason: str
 ) -> None:
-    key, columns = labelled["span_list"][0]["key"], f"{COLUMNS},span_first,note,slug"
+    key = labelled["span_list"][0]["key"]
+    columns = f"{COLUMNS},span_first,note,slug"
     start = f"{labelled['id']},bob,"
     cli.label(f"{start},note,{key},first,", columns=columns)
     Path("bad.csv").write_text(f"{columns}\n{start}{row.replace('KEY', key)}\n", "utf-8")
@@ -213,25 +214,24 @@ def test_an_annotator_in_two_copies_at_once_is_reported(cli: Cli) -> None:
         workspace = ("--workspace", f"{name}.db")
         cli.label(f"t,alice,{mode},present", options=workspace)
         cli.ok("export", "--format", "jsonl", "-o", f"{name}.jsonl", *workspace)
-    both = ("--workspace", "both.db", "import", "--format", "jsonl")
-    err = cli.ok(*both, "one.jsonl", "two.jsonl").err
+    merge = ("--workspace", "both.db", "import", "--format", "jsonl")
+    err = cli.ok(*merge, "one.jsonl", "two.jsonl").err
     assert "alice worked in two copies at once: step 2 is" in err
     assert "'label step_repetition on t'" in err
     assert "'label conversation_reset on t'" in err
-    quiet = cli.json(*both, "two.jsonl", "one.jsonl")
+    quiet = cli.json(*merge, "two.jsonl", "one.jsonl")
     assert (quiet["events"]["new"], quiet["notes"]) == (0, [])
     # A taxonomy of the same version with other modes is refused.
     text = Path("one.jsonl").read_text("utf-8")
     Path("b.jsonl").write_text(text.replace("step_repetition", "step_repeated"))
-    says = "b.jsonl: taxonomy mast@3 is already in this workspace with other modes"
-    cli.refused(*both, "b.jsonl", says=says)
+    message = "b.jsonl: taxonomy mast@3 is already in this workspace with other modes"
+    cli.refused(*merge, "b.jsonl", says=message)
 
 
 # The datasheet
 
 
 def documented_datasheet() -> str:
-    """Return the example of the documentation."""
     example = re.search(r"## datasheet\.toml\n.*?```toml\n(.*?)```", DOCS.read_text("utf-8"), re.S)
     assert example is not None
     return example[1]
@@ -311,7 +311,7 @@ def test_the_codebook_defines_every_mode_and_has_no_labels(cli: Cli) -> None:
     cli.label("t,alice,1.1,absent", "t,alice,,finished")
     guideline = Guideline("g", MAST.modes[0].slug, "Ask twice.", "alice", "2026-05-04T10:20:30Z")
     fact = GuidelineSet("g", None, guideline)
-    with opened() as workspace:
+    with open_workspace() as workspace:
         workspace.append([NewEvent("alice", None, MAST.ref, None, fact)])
     for name in ("book.md", "book.tex", "book.txt"):
         for _ in range(2):  # its own file is replaced
@@ -344,14 +344,14 @@ def test_foreign_text_is_no_markup_in_the_codebook() -> None:
     latex = codebook_text(MAST, agreed, latex=True)
     assert r"50\% \& more\_ \#1 \textbackslash{}x (alice, 2026-05-04)" in latex
     assert r"\item {}run\_7: present at k1 to k3 (bob, 2026-05-05). [it] *repeats* itself" in latex
-    begun = re.findall(r"\\begin\{(\w+)\}", latex)
-    assert begun == re.findall(r"\\end\{(\w+)\}", latex)
-    assert begun
+    environments = re.findall(r"\\begin\{(\w+)\}", latex)
+    assert environments == re.findall(r"\\end\{(\w+)\}", latex)
+    assert environments
     assert r"\[it\] \*repeats\* itself" in codebook_text(MAST, agreed, latex=False)
 
 
 @pytest.mark.parametrize("file_format", ["gold", "huggingface"])
-def test_an_export_without_gold_stops_and_says_what_to_do(
+def test_an_export_without_gold_is_refused_with_advice(
     cli: Cli, tmp_path: Path, file_format: str
 ) -> None:
     table = "trace_id,annotator,mode,value\nt,ann,1.3,present\n"
@@ -362,13 +362,13 @@ def test_an_export_without_gold_stops_and_says_what_to_do(
         assert cli("import", "a.csv", "--format", "csv-long", "--allow-new").code == 0
 
     import_table("")
-    for options, words in [
+    for options, message in [
         ((), "no one has finished a trace; finish one in the app"),
         (("--gold", "settled"), "no verdict of two annotators agrees"),
         (("--annotators", "ann"), "there is no gold by ann"),
     ]:
-        done = cli(*export, *options)
-        assert (done.code, words in done.err, done.out) == (1, True, "")
+        result = cli(*export, *options)
+        assert (result.code, message in result.err, result.out) == (1, True, "")
     assert not (tmp_path / "gold").exists()
     import_table("t,ann,,finished\n")
     assert cli(*export).code == 0

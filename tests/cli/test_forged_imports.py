@@ -32,7 +32,7 @@ from mast_tui.workspace.events.types import (
 from mast_tui.workspace.paths import find_workspace
 from mast_tui.workspace.records import HistoryRelation, MergeRefused, MergeReport
 from tests.cli.conftest import Cli
-from tests.exchange.words import MAST, SLUGS
+from tests.exchange.strategies import MAST, SLUGS
 
 SAMPLES: Final = samples_folder() / "workspace.jsonl"
 HEAD: Final = {"record": "workspace", "format": "mast-tui-workspace", "version": 3}
@@ -44,7 +44,7 @@ def lines_of(path: Path) -> list[Line]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
-def write(path: Path, lines: list[Line]) -> Path:
+def write_lines(path: Path, lines: list[Line]) -> Path:
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     return path
 
@@ -87,8 +87,8 @@ def event(name: str, seq: int, kind: str, payload: Line, trace: str | None = Non
 
 
 @pytest.fixture
-def office() -> Iterator[Workspace]:
-    """Mira, bob and their work: mira has finished t1, bob has begun it, both are blind."""
+def workspace() -> Iterator[Workspace]:
+    """A workspace in which mira has finished t1 and bob has begun it, both blind."""
     with closing(Workspace.open(":memory:")) as workspace:
         for name in ("mira", "bob"):
             workspace.append([NewEvent(name, None, None, None, SightSet(None, True))])
@@ -116,12 +116,12 @@ def text(workspace: Workspace) -> str:
     return "".join(workspace_lines(workspace))
 
 
-def refused(workspace: Workspace, *lines: Line) -> dict[str, PersonChanges]:
-    """Return the changes by annotator for which a file is refused; nothing of it is written."""
-    before = text(workspace)
+def refused_changes(workspace: Workspace, *lines: Line) -> dict[str, PersonChanges]:
+    """Return the changes by annotator for which a file is refused, and check that none is made."""
+    previous = text(workspace)
     with pytest.raises(MergeRefused) as error:
         merge(workspace, *lines)
-    assert text(workspace) == before
+    assert text(workspace) == previous
     return {changes.annotator: changes for changes in error.value.people}
 
 
@@ -143,9 +143,9 @@ def test_import_refuses_all_files_if_one_erases_labels_and_decisions(
     cli: Cli, tmp_path: Path
 ) -> None:
     cli.ok("import", SAMPLES, "--format", "jsonl")
-    bad = write(tmp_path / "bad.jsonl", [HEAD, *forged(lines_of(SAMPLES))])
+    bad = write_lines(tmp_path / "bad.jsonl", [HEAD, *forged(lines_of(SAMPLES))])
     start = event("zoe", 1, "pass_started", {"kind": "blind"}, "t9")
-    good = write(tmp_path / "good.jsonl", [HEAD, start])
+    good = write_lines(tmp_path / "good.jsonl", [HEAD, start])
     cli.ok("export", "--format", "jsonl", "-o", "before.jsonl")
     message = (
         "bad.jsonl was edited, or would replace work in this workspace: mira: 69 labels "
@@ -192,92 +192,92 @@ def test_import_refuses_all_files_if_one_erases_labels_and_decisions(
     ],
 )
 def test_import_refuses_events_on_visibility_and_finished_passes(
-    office: Workspace, name: str, kind: str, payload: Line, changes: Line
+    workspace: Workspace, name: str, kind: str, payload: Line, changes: Line
 ) -> None:
     trace = None if kind == "sight_set" else "t1"
-    # No counter, before or after those of the annotator's events, makes a difference.
+    # The result is the same for counters before and after those of the annotator's events.
     for counter in (1, 2, 4, 10**5) if kind == "verdict_set" else (10**5,):
-        people = refused(office, event(name, counter, kind, payload, trace))
+        people = refused_changes(workspace, event(name, counter, kind, payload, trace))
         assert list(people) == [name]
         assert {field: getattr(people[name], field) for field in changes} == changes
 
 
-def test_import_refuses_events_that_undo_later_work(office: Workspace) -> None:
-    """With a counter after all others, they would undo work that is done on another machine."""
+def test_import_refuses_events_that_undo_later_work(workspace: Workspace) -> None:
+    """With the highest counter, these events would undo later work on another machine."""
     for kind, payload in (
         ("pass_finished", {"open_modes": "leave"}),
         ("label_removed", {"label": {"id": "later", "mode": SLUGS[0], "target": {}}}),
         ("verdict_set", {"mode": SLUGS[0], "before": None, "after": None}),
     ):
         later = event("mira", 10**5, kind, payload, "t7")
-        assert "mira" in refused(office, later)
-        assert "mira" in refused(office, *exported_lines(office), later)
+        assert "mira" in refused_changes(workspace, later)
+        assert "mira" in refused_changes(workspace, *exported_lines(workspace), later)
 
 
-def test_import_refuses_the_id_of_another_annotators_event(office: Workspace) -> None:
-    before = text(office)
-    (finish,) = (one for one in office.events(annotator="mira") if one.kind == "pass_finished")
-    taken = event("bob", 4, "spans_read", {"keys": ["k1"]}, "t1") | {"id": finish.id}
-    assert refused(office, taken)["bob"].edited == 1
-    merge(office, taken, replacing=("bob",))
-    assert text(office) == before
+def test_import_refuses_the_id_of_another_annotators_event(workspace: Workspace) -> None:
+    original = text(workspace)
+    (finish,) = (e for e in workspace.events(annotator="mira") if e.kind == "pass_finished")
+    duplicate = event("bob", 4, "spans_read", {"keys": ["k1"]}, "t1") | {"id": finish.id}
+    assert refused_changes(workspace, duplicate)["bob"].edited == 1
+    merge(workspace, duplicate, replacing=("bob",))
+    assert text(workspace) == original
 
 
-def test_import_of_a_longer_history_reports_its_changes(office: Workspace) -> None:
-    with closing(copy_of(office)) as laptop:
+def test_import_of_a_longer_history_reports_its_changes(workspace: Workspace) -> None:
+    with closing(copy_of(workspace)) as laptop:
         add(laptop, "bob", LabelAdded(label("bob", 2)), LabelRemoved(label("bob")))
         add(laptop, "bob", PassFinished(read=2, spans=2))
         add(laptop, "bob", PassStarted(PassKind.BLIND), trace="t2")
-        (bob,) = office.merge_events(laptop.events()).people
+        (bob,) = workspace.merge_events(laptop.events()).people
         assert (bob.annotator, bob.history, bob.events) == ("bob", HistoryRelation.LONGER, 4)
         assert (bob.labels_added, bob.labels_removed) == (1, 1)
         assert (bob.passes_added, bob.passes_finished, bob.refused) == (1, 1, False)
-        assert text(office) == text(laptop)
-        assert office.merge_events(laptop.events()).people == ()
+        assert text(workspace) == text(laptop)
+        assert workspace.merge_events(laptop.events()).people == ()
 
 
-def test_a_longer_history_that_reopens_a_finished_pass_is_refused(office: Workspace) -> None:
-    with closing(copy_of(office)) as laptop:
+def test_a_longer_history_that_reopens_a_finished_pass_is_refused(workspace: Workspace) -> None:
+    with closing(copy_of(workspace)) as laptop:
         add(laptop, "mira", PassUnfinished(PassFinished(read=1, spans=2)))
         add(laptop, "mira", LabelRemoved(label("mira")), PassFinished(read=2, spans=2))
         with pytest.raises(MergeRefused):
-            office.merge_events(laptop.events())
-        report = office.merge_events(laptop.events(), replacing=["mira"])
+            workspace.merge_events(laptop.events())
+        report = workspace.merge_events(laptop.events(), replacing=["mira"])
         assert (report.people[0].labels_removed, report.people[0].replaced) == (1, True)
-        assert text(office) == text(laptop)
+        assert text(workspace) == text(laptop)
 
 
-def test_histories_that_forked_and_only_add_are_joined(office: Workspace) -> None:
-    with closing(copy_of(office)) as laptop:
+def test_histories_that_forked_and_only_add_are_joined(workspace: Workspace) -> None:
+    with closing(copy_of(workspace)) as laptop:
         add(laptop, "bob", LabelAdded(label("bob", 2)), PassFinished())
-        add(office, "bob", SpansRead(("k1",)), PassStarted(PassKind.BLIND), trace="t2")
-        (bob,) = office.merge_events(laptop.events()).people
+        add(workspace, "bob", SpansRead(("k1",)), PassStarted(PassKind.BLIND), trace="t2")
+        (bob,) = workspace.merge_events(laptop.events()).people
         assert (bob.history, bob.labels_added) == (HistoryRelation.FORKED, 1)
         assert bob.passes_joined == 1
-        laptop.merge_events(office.events())
-        assert text(office) == text(laptop)
-        assert office.edited_histories() == ()
+        laptop.merge_events(workspace.events())
+        assert text(workspace) == text(laptop)
+        assert workspace.edited_histories() == ()
         add(laptop, "bob", SpansRead(("k2",)), trace="t2")
-        assert office.merge_events(laptop.events()).people[0].history is HistoryRelation.LONGER
-        assert text(office) == text(laptop)
-        assert office.edited_histories() == ()
+        assert workspace.merge_events(laptop.events()).people[0].history is HistoryRelation.LONGER
+        assert text(workspace) == text(laptop)
+        assert workspace.edited_histories() == ()
 
 
-def test_histories_that_forked_and_remove_are_refused(office: Workspace) -> None:
-    with closing(copy_of(office)) as laptop:
+def test_histories_that_forked_and_remove_are_refused(workspace: Workspace) -> None:
+    with closing(copy_of(workspace)) as laptop:
         add(laptop, "bob", LabelRemoved(label("bob")))
-        add(office, "bob", VerdictSet(SLUGS[4], None, VerdictValue.UNSURE))
+        add(workspace, "bob", VerdictSet(SLUGS[4], None, VerdictValue.UNSURE))
         with pytest.raises(MergeRefused):
-            office.merge_events(laptop.events())
-        office.merge_events(laptop.events(), replacing=["bob"])
-        assert office.labels(annotator="bob") == ()
-        assert len(office.verdicts(annotator="bob")) == 1
+            workspace.merge_events(laptop.events())
+        workspace.merge_events(laptop.events(), replacing=["bob"])
+        assert workspace.labels(annotator="bob") == ()
+        assert len(workspace.verdicts(annotator="bob")) == 1
 
 
-def test_separate_histories_of_one_annotator_are_joined(office: Workspace) -> None:
+def test_separate_histories_of_one_annotator_are_joined(workspace: Workspace) -> None:
     begun = event("bob", 1, "pass_started", {"kind": "blind"}, "t5")
     payload = {"label": {"id": "n", "mode": SLUGS[0], "target": {}}}
-    (bob,) = merge(office, begun, event("bob", 2, "label_added", payload, "t1")).people
+    (bob,) = merge(workspace, begun, event("bob", 2, "label_added", payload, "t1")).people
     assert (bob.history, bob.passes_added, bob.passes_joined) == (HistoryRelation.APART, 1, 1)
 
 
@@ -301,28 +301,28 @@ def edit_history(lines: list[Line], edit: str) -> None:
 
 
 @pytest.mark.parametrize("edit", ["note", "time", "removed", "swapped", "doubled", "inserted"])
-def test_import_refuses_an_edited_history(office: Workspace, edit: str) -> None:
-    lines = exported_lines(office)
+def test_import_refuses_an_edited_history(workspace: Workspace, edit: str) -> None:
+    lines = exported_lines(workspace)
     edit_history(lines, edit)
     with closing(Workspace.open(":memory:")) as fresh:
-        for workspace in (office, fresh):
-            people = refused(workspace, *lines)
+        for target in (workspace, fresh):
+            people = refused_changes(target, *lines)
             assert list(people) == ["bob"]
             assert people["bob"].broken is not None
-            merge(workspace, *lines, replacing=("bob",))
-            assert workspace.edited_histories() == ()
+            merge(target, *lines, replacing=("bob",))
+            assert target.edited_histories() == ()
 
 
-def test_import_refuses_an_edited_event_without_its_chain(office: Workspace) -> None:
-    lines = exported_lines(office)
+def test_import_refuses_an_edited_event_without_its_chain(workspace: Workspace) -> None:
+    lines = exported_lines(workspace)
     edit_history(lines, "note")
     for line in events_of(lines):
         line.pop("chain", None)
-    bob = refused(office, *lines)["bob"]
+    bob = refused_changes(workspace, *lines)["bob"]
     assert (bob.edited, bob.broken, bob.labels_changed) == (1, None, 0)
-    merge(office, *lines, replacing=("bob",))
-    assert [one.note for one in office.labels(annotator="bob")] == ["other"]
-    assert office.edited_histories() == ()
+    merge(workspace, *lines, replacing=("bob",))
+    assert [stored.note for stored in workspace.labels(annotator="bob")] == ["other"]
+    assert workspace.edited_histories() == ()
 
 
 def test_export_and_import_report_an_edited_workspace_file(cli: Cli, tmp_path: Path) -> None:
@@ -350,55 +350,55 @@ def test_export_and_import_report_an_edited_workspace_file(cli: Cli, tmp_path: P
 
 
 def test_replace_is_for_the_lead_of_a_study_and_for_all_without_one(
-    cli: Cli, tmp_path: Path, office: Workspace
+    cli: Cli, tmp_path: Path, workspace: Workspace
 ) -> None:
     reopen = event("mira", 10**5, "pass_unfinished", {"was": {"open_modes": "leave"}}, "t1")
-    file = write(tmp_path / "x.jsonl", [HEAD, reopen])
+    file = write_lines(tmp_path / "x.jsonl", [HEAD, reopen])
     replace_mira = ("import", file, "--format", "jsonl", "--replace", "mira")
-    (tmp_path / "office.jsonl").write_text(text(office), encoding="utf-8")
-    plain = ("--workspace", "plain.db")
-    cli.ok("import", "office.jsonl", "--format", "jsonl", *plain)
-    cli.refused("import", file, "--format", "jsonl", *plain)
-    cli.ok(*replace_mira, *plain)
+    (tmp_path / "office.jsonl").write_text(text(workspace), encoding="utf-8")
+    without_study = ("--workspace", "plain.db")
+    cli.ok("import", "office.jsonl", "--format", "jsonl", *without_study)
+    cli.refused("import", file, "--format", "jsonl", *without_study)
+    cli.ok(*replace_mira, *without_study)
     cli.refused("import", file, "--format", "csv-long", "--replace", "mira", code=2)
     study = StudySet(None, Study(MAST.ref, ("mira", "bob")))
-    office.append([NewEvent("carol", None, MAST.ref, None, study)])
-    (tmp_path / "study.jsonl").write_text(text(office), encoding="utf-8")
+    workspace.append([NewEvent("carol", None, MAST.ref, None, study)])
+    (tmp_path / "study.jsonl").write_text(text(workspace), encoding="utf-8")
     cli.ok("import", "study.jsonl", "--format", "jsonl")
-    for who in ((), ("--annotator", "bob"), ("--annotator", "mira")):
-        name = f"your name here is {who[1]}" if who else "--annotator carol"
-        says = ("only carol, who set it up, may use --replace", name)
-        cli.refused(*replace_mira, *who, says=says)
+    for user in ((), ("--annotator", "bob"), ("--annotator", "mira")):
+        name = f"your name here is {user[1]}" if user else "--annotator carol"
+        messages = ("only carol, who set it up, may use --replace", name)
+        cli.refused(*replace_mira, *user, says=messages)
     cli.refused(*replace_mira[:-1], "bob", "--annotator", "carol")
     other_study = StudySet(None, Study("other@1", ("mira", "bob")))
-    office.append([NewEvent("dave", None, "other@1", None, other_study)])
-    (tmp_path / "both.jsonl").write_text(text(office), encoding="utf-8")
+    workspace.append([NewEvent("dave", None, "other@1", None, other_study)])
+    (tmp_path / "both.jsonl").write_text(text(workspace), encoding="utf-8")
     cli.ok("import", "both.jsonl", "--format", "jsonl")
     cli.refused(*replace_mira, "--annotator", "dave", says="only carol, who set it up, may use")
     report = cli.json(*replace_mira, "--annotator", "carol")
     (mira,) = report["people"]
     assert (mira["passes_reopened"], mira["replaced"]) == (1, True)
     assert any(
-        "replaced, as requested: mira: 1 finished pass reopened" in n for n in report["notes"]
+        "replaced, as requested: mira: 1 finished pass reopened" in note for note in report["notes"]
     )
     with closing(sqlite3.connect(find_workspace(None))) as raw:
         rows = raw.execute("SELECT value FROM settings WHERE key LIKE 'replaced:%'").fetchall()
-    (kept,) = (json.loads(value) for (value,) in rows)
-    assert (kept["by"], kept["file"]) == ("carol", str(file))
-    assert (kept["changes"]["annotator"], kept["changes"]["passes_reopened"]) == ("mira", 1)
+    (record,) = (json.loads(value) for (value,) in rows)
+    assert (record["by"], record["file"]) == ("carol", str(file))
+    assert (record["changes"]["annotator"], record["changes"]["passes_reopened"]) == ("mira", 1)
 
 
 def test_import_of_csv_reports_additions_to_existing_work(cli: Cli, tmp_path: Path) -> None:
     head = "trace_id,annotator,mode,value,span_first\n"
     (tmp_path / "a.csv").write_text(f"{head}t,bob,1.3,present,k1\n")
     first = cli.json("import", "a.csv", "--format", "csv-long")["people"]
-    assert [(one["annotator"], one["history"]) for one in first] == [("bob", "new")]
+    assert [(changes["annotator"], changes["history"]) for changes in first] == [("bob", "new")]
     rows = "t,bob,1.3,present,k2\nt,bob,1.1,absent,\nt,bob,,finished,\nu,bob,1.1,present,k1\n"
     (tmp_path / "b.csv").write_text(head + rows)
-    done = cli("import", "b.csv", "--format", "csv-long", "--allow-new")
+    result = cli("import", "b.csv", "--format", "csv-long", "--allow-new")
     assert (
         "bob: 2 labels added, 1 verdict added, 1 pass started, 1 open pass added to, 1 pass"
-        in done.out
+        in result.out
     )
     second_document = cli.json("import", "b.csv", "--format", "csv-long")
     assert (second_document["people"], second_document["events"]["new"]) == ([], 0)

@@ -1,4 +1,4 @@
-"""``mast-tui guard``: guards made from labels, what they find, and the hooks of agents."""
+"""``mast-tui guard``: guards made from labels, their findings, and the hooks of agents."""
 
 from __future__ import annotations
 
@@ -40,7 +40,6 @@ HURRY: Final = Guard(
 
 
 def write_guards(path: Path, *guards: Guard) -> Path:
-    """Write a file of guards and return its path."""
     file = GuardsFile(
         format="mast-tui guards", version=1, taxonomy=MAST.ref, labels="gold", guards=guards
     )
@@ -49,7 +48,7 @@ def write_guards(path: Path, *guards: Guard) -> Path:
 
 
 class ScriptedAgent:
-    """A session of Claude Code, written as it goes, whose stops a hook may hold up."""
+    """A session file of Claude Code that grows, and whose end a hook may block."""
 
     is_first_stop = True
 
@@ -60,11 +59,9 @@ class ScriptedAgent:
         self._write("user", {"role": "user", "content": task})
 
     def says(self, text: str) -> None:
-        """Write a message."""
         self._content({"type": "text", "text": text})
 
     def does(self, tool: str, arguments: dict[str, Any], result: str) -> None:
-        """Write a call and its result."""
         call = f"toolu_{next(self._numbers)}"
         self._content({"type": "tool_use", "id": call, "name": tool, "input": arguments})
         answer = {"type": "tool_result", "tool_use_id": call, "content": result}
@@ -82,18 +79,18 @@ class ScriptedAgent:
             event["last_assistant_message"] = last
         if self.is_first_stop:
             self.is_first_stop = False
-            done = subprocess.run(
+            process = subprocess.run(
                 shlex.split(self.hook), input=json.dumps(event), text=True, capture_output=True,
                 check=True,
             )  # fmt: skip
-            return json.loads(done.stdout) if done.stdout else None
+            return json.loads(process.stdout) if process.stdout else None
         # A process for every stop would take most of a test's time.
         printed = io.StringIO()
         with pytest.MonkeyPatch.context() as patched, redirect_stdout(printed):
             stream = io.TextIOWrapper(io.BytesIO(json.dumps(event).encode()))
             patched.setattr(sys, "stdin", stream)
-            words = shlex.split(self.hook)
-            assert run(split_command(words[words.index("guard") :])) == 0
+            arguments = shlex.split(self.hook)
+            assert run(split_command(arguments[arguments.index("guard") :])) == 0
         return json.loads(printed.getvalue()) if printed.getvalue() else None
 
     def _content(self, part: dict[str, Any]) -> None:
@@ -126,12 +123,10 @@ class ScriptedCodex(ScriptedAgent):
         self._item("message", role="user", content=[{"type": "input_text", "text": "Repair it"}])
 
     def says(self, text: str) -> None:
-        """Write a message."""
         content = [{"type": "output_text", "text": text}]
         self._item("message", role="assistant", content=content)
 
     def does(self, tool: str, arguments: dict[str, Any], result: str) -> None:
-        """Write a call and its result."""
         name = {"Edit": "apply_patch", "Bash": "shell"}.get(tool, "read_file")
         call = f"call_{next(self._numbers)}"
         self._item("function_call", name=name, arguments=json.dumps(arguments), call_id=call)
@@ -201,10 +196,10 @@ def test_open_plans_and_forbidden_phrases_block_the_end(cli: Cli, tmp_path: Path
     assert "1 of 2 steps of the plan" in decision["reason"]
     assert "says what hurry forbids. “That should be fine now.”" in decision["reason"]
     assert cli("lint", "session.jsonl", "--guards", "guards.toml").code == 3
-    done = [{**step, "status": "completed"} for step in steps]
-    session.does("TodoWrite", {"todos": done}, "ok")
+    completed = [{**step, "status": "completed"} for step in steps]
+    session.does("TodoWrite", {"todos": completed}, "ok")
     session.says("Both steps are there.")
-    # What was said before stays in the report, and holds up no end.
+    # Earlier findings stay in the report and block no further end.
     assert session.stops() is None
     assert cli("lint", "session.jsonl", "--guards", "guards.toml").code == 3
 
@@ -246,9 +241,9 @@ def test_a_stop_event_without_a_session_is_an_error_that_blocks_nothing(
 ) -> None:
     write_guards(tmp_path / "guards.toml", UNCHECKED)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(event.encode())))
-    done = cli.refused("guard", "stop", "--guards", "guards.toml")
-    assert done.err.startswith("mast-tui guard:")
-    assert "unexpected" not in done.err
+    result = cli.refused("guard", "stop", "--guards", "guards.toml")
+    assert result.err.startswith("mast-tui guard:")
+    assert "unexpected" not in result.err
 
 
 def test_no_condition_fires_on_passages_without_a_failure() -> None:
@@ -260,7 +255,8 @@ def test_no_condition_fires_on_passages_without_a_failure() -> None:
             if trace.record != row["record"] and row["record"] is not None:
                 continue
             read_fully(trace)
-            first, last = trace.index_of(row["first"]), trace.index_of(row["last"])
+            first = trace.index_of(row["first"])
+            last = trace.index_of(row["last"])
             assert first is not None
             assert last is not None
             for _rule, finding in judge.findings(trace):
@@ -301,10 +297,10 @@ def test_an_invalid_file_of_guards_is_refused(cli: Cli, tmp_path: Path) -> None:
 def write_labelled_runs(folder: Path, failed: int, clean: int) -> Path:
     """Write runs that claim success without a check, and runs that check, with their labels."""
     folder.mkdir()
-    place = folder.parent / "workspace.db"
+    database = folder.parent / "workspace.db"
     quote = "I trust my change blindly here"
     edit = {"file_path": "/x/login.py", "old_string": "None", "new_string": "True"}
-    with closing(Workspace.open(place, create=True)) as workspace:
+    with closing(Workspace.open(database, create=True)) as workspace:
         for number in range(failed + clean):
             # Each file is compared with its neighbours, which may be parts of the same run.
             path = folder / str(number % 20) / f"run-{number}.jsonl"
@@ -318,21 +314,22 @@ def write_labelled_runs(folder: Path, failed: int, clean: int) -> Path:
             (trace,) = read_file(path, named=True).traces
             read_fully(trace)
             last = len(trace) - 1
-            labels = Session.open(workspace, trace, MAST, "alice", blind=True)
+            alice = Session.open(workspace, trace, MAST, "alice", blind=True)
             if number < failed:
                 start = trace.text(last).index(quote)
-                key, end = trace.span(last).key, start + len(quote)
+                end = start + len(quote)
+                key = trace.span(last).key
                 target = Target(key, quote=quote, char_start=start, char_end=end)
-                labels.toggle_label("incorrect_verification", target, suggestions_on_screen=False)
-            labels.finish(open_modes="absent")
-    return place
+                alice.toggle_label("incorrect_verification", target, suggestions_on_screen=False)
+            alice.finish(open_modes="absent")
+    return database
 
 
 def test_guards_are_chosen_on_half_of_the_runs_and_tested_on_the_rest(
     cli: Cli, tmp_path: Path
 ) -> None:
-    place = write_labelled_runs(tmp_path / "runs", failed=24, clean=176)
-    cli.ok("guard", "build", "-o", "guards.toml", "--workspace", place, "--json")
+    database = write_labelled_runs(tmp_path / "runs", failed=24, clean=176)
+    cli.ok("guard", "build", "-o", "guards.toml", "--workspace", database, "--json")
     guards = {guard.name: guard for guard in read_guards(tmp_path / "guards.toml").guards}
     assert set(guards) == {"unchecked-claim", "phrases-3.3"}
     for guard in guards.values():
@@ -351,14 +348,14 @@ def test_guards_are_chosen_on_half_of_the_runs_and_tested_on_the_rest(
     assert len({finding["trace"] for finding in findings}) == 24
     watched = cli("watch", "runs", "--guards", "guards.toml", "--exit", "--existing")
     assert watched.code == 3
-    cli.ok("guard", "build", "-o", "other.toml", "--workspace", place, "--labels", "alice")
+    cli.ok("guard", "build", "-o", "other.toml", "--workspace", database, "--labels", "alice")
     assert len(read_guards(tmp_path / "other.toml").guards) == 2
-    cli.refused("guard", "build", "-o", "x.toml", "--workspace", place, "--labels", "nobody")
+    cli.refused("guard", "build", "-o", "x.toml", "--workspace", database, "--labels", "nobody")
 
 
-def test_guards_of_few_runs_are_off_with_what_is_missing(cli: Cli, tmp_path: Path) -> None:
-    place = write_labelled_runs(tmp_path / "runs", failed=6, clean=20)
-    assert "0 on" in cli.ok("guard", "build", "-o", "guards.toml", "--workspace", place).out
+def test_guards_from_few_runs_are_off_and_note_the_missing_number(cli: Cli, tmp_path: Path) -> None:
+    database = write_labelled_runs(tmp_path / "runs", failed=6, clean=20)
+    assert "0 on" in cli.ok("guard", "build", "-o", "guards.toml", "--workspace", database).out
     (*_, guard) = read_guards(tmp_path / "guards.toml").guards
     assert not guard.on
     assert guard.note.endswith("with 0 false alarms, 73 are needed")

@@ -17,14 +17,14 @@ from mast_tui.traces.library import samples_folder
 from mast_tui.workspace import NewEvent
 from mast_tui.workspace.events.types import Fact, LabelAdded, PassFinished, PassStarted, VerdictSet
 from mast_tui.workspace.paths import find_workspace
-from tests.cli.conftest import COLUMNS, Cli, Done, opened
+from tests.cli.conftest import COLUMNS, Cli, CliResult, open_workspace
 
 MAST: Final = load_mast()
 CODES: Final = [mode.code for mode in MAST.modes]
 SAMPLES: Final = samples_folder()
 JUDGE: Final = RulesJudge(RULES).name
 OLD_JUDGE: Final = "judge:rules@2+all"
-PLACES: Final = "span_first,span_last,quote,char_start,char_end,note"
+SPAN_COLUMNS: Final = "span_first,span_last,quote,char_start,char_end,note"
 
 TWO_PEOPLE: Final = {
     ("t1", "alice"): "10000000000000",
@@ -35,7 +35,7 @@ TWO_PEOPLE: Final = {
 }
 
 
-def wide(folder: Path, rows: dict[tuple[str, str], str], name: str = "labels.csv") -> Path:
+def write_wide(folder: Path, rows: dict[tuple[str, str], str], name: str = "labels.csv") -> Path:
     """Write a csv-wide table: a text of 14 cells (``-`` is empty) per trace and annotator."""
     lines = [",".join(["trace_id", "annotator", "system", "model", "benchmark", "outcome", *CODES])]
     for (trace, annotator), cells in rows.items():
@@ -46,7 +46,7 @@ def wide(folder: Path, rows: dict[tuple[str, str], str], name: str = "labels.csv
     return path
 
 
-def long(*rows: str, name: str = "l.csv", columns: str = COLUMNS) -> Path:
+def write_long(*rows: str, name: str = "l.csv", columns: str = COLUMNS) -> Path:
     """Write a csv-long table into the current directory."""
     path = Path(name)
     path.write_text("\n".join([columns, *rows]) + "\n")
@@ -54,15 +54,15 @@ def long(*rows: str, name: str = "l.csv", columns: str = COLUMNS) -> Path:
 
 
 def test_import_of_a_known_file_or_an_own_export_changes_nothing(cli: Cli, tmp_path: Path) -> None:
-    arguments = ("import", wide(tmp_path, TWO_PEOPLE), "--format", "csv-wide")
+    arguments = ("import", write_wide(tmp_path, TWO_PEOPLE), "--format", "csv-wide")
     first = cli.json(*arguments)
     assert first["annotators"] == ["alice", "bob"]
     assert (first["labels"], first["finished"], first["events"]["known"]) == (5, 5, 0)
-    before = cli.export("jsonl")
+    exported = cli.export("jsonl")
     assert cli.json(*arguments)["events"] == {"new": 0, "known": first["events"]["new"]}
-    assert cli.export("jsonl") == before
+    assert cli.export("jsonl") == exported
 
-    # Labels that the app has written come back from a table, before and after the finish.
+    # Labels written by the app are known in a table, before and after the trace is finished.
     label = Label("one", "dora", "t1", MAST.ref, MAST.modes[2].slug, Target("/0", "/3"), note="🚀")
     whole = Label("two", "dora", "t1", MAST.ref, MAST.modes[2].slug, Target(), note="🚀")
     unsure = VerdictSet(MAST.modes[0].slug, None, VerdictValue.UNSURE)
@@ -71,7 +71,7 @@ def test_import_of_a_known_file_or_an_own_export_changes_nothing(cli: Cli, tmp_p
         [PassFinished()],
     ]
     for facts in steps:
-        with opened() as workspace:
+        with open_workspace() as workspace:
             workspace.append([NewEvent("dora", "t1", MAST.ref, 1, fact) for fact in facts])
         table = cli.export("csv-long", "--labels", "all")
         report = cli.json("import", "exported", "--format", "csv-long")
@@ -80,7 +80,7 @@ def test_import_of_a_known_file_or_an_own_export_changes_nothing(cli: Cli, tmp_p
 
 
 def test_a_bad_row_refuses_the_file_unless_it_is_skipped(cli: Cli, tmp_path: Path) -> None:
-    file = wide(tmp_path, {("t1", "alice"): "1" * 14, ("t2", "alice"): "2" * 14})
+    file = write_wide(tmp_path, {("t1", "alice"): "1" * 14, ("t2", "alice"): "2" * 14})
     arguments = ("import", file, "--format", "csv-wide", "--json")
     report = cli.refused(*arguments, says="labels.csv: line 3: 1.1 is '2'").json
     assert (report["written"], report["problems"][0]["place"]) == (False, "line 3")
@@ -91,7 +91,7 @@ def test_a_bad_row_refuses_the_file_unless_it_is_skipped(cli: Cli, tmp_path: Pat
         {"name": "alice", "kind": "human", "finished": 1, "open": 0, "conflicts": 0}
     ]
     # Another file does not change the trace that alice has finished.
-    other = wide(tmp_path, {("t1", "alice"): "0" * 14}, "other.csv")
+    other = write_wide(tmp_path, {("t1", "alice"): "0" * 14}, "other.csv")
     (problem,) = cli.refused("import", other, "--format", "csv-wide", "--json").json["problems"]
     assert "has finished this trace here" in problem["reason"]
     assert problem["place"] == "alice on t1"
@@ -102,29 +102,29 @@ def test_rows_are_added_to_an_open_trace_unless_they_contradict(cli: Cli) -> Non
     cli.label("t,alice,1.3,present,k1,first", "t,alice,1.4,absent,,", columns=columns)
     rows = ("t,alice,1.3,present,k1,other", "t,alice,1.3,present,k2,", "t,alice,,finished,,")
     notes = cli.label(*rows, columns=columns, options=["--json"]).json["notes"]
-    assert any("1 label is already in the workspace with other details" in n for n in notes)
-    assert [(r["mode"], r["value"], r["span_first"], r["note"]) for r in cli.rows()] == [
+    assert any("1 label is already in the workspace with other details" in note for note in notes)
+    assert [(row["mode"], row["value"], row["span_first"], row["note"]) for row in cli.rows()] == [
         ("1.3", "present", "k1", "first"),
         ("1.3", "present", "k2", ""),
         ("1.4", "absent", "", ""),
         ("", "finished", "", ""),
     ]
     cli.label("u,alice,1.4,absent")
-    file = long("u,alice,1.4,present")
-    says = "absent here and present in the file"
-    cli.refused("import", file, "--format", "csv-long", says=says)
+    file = write_long("u,alice,1.4,present")
+    message = "absent here and present in the file"
+    cli.refused("import", file, "--format", "csv-long", says=message)
 
 
 def test_figures_for_an_annotator_count_what_they_have_finished(cli: Cli, tmp_path: Path) -> None:
     rows = TWO_PEOPLE | {("t3", "bob"): "0" * 14, ("t4", "bob"): "1" * 14}
-    cli.ok("import", wide(tmp_path, rows), "--format", "csv-wide")
+    cli.ok("import", write_wide(tmp_path, rows), "--format", "csv-wide")
     cli.label("t1,carol,1.1,absent", "t1,carol,,finished")
     seen = cli.json("agree", "--annotator", "carol")["traces"]
     assert seen == {"finished_by_all": 1, "finished_by_two": 1, "only_seen_by": "carol"}
     assert cli.json("status", "--annotator", "carol")["conflicts"]["left"] == 1
     assert cli.json("agree", "--annotator", "dave")["annotators"] == []
     # An adjudicator who labels nothing has a status of their own alone.
-    with opened() as workspace:
+    with open_workspace() as workspace:
         workspace.add_annotator("dee", AnnotatorKind.HUMAN)
     cli.ok("study", "set", "--annotators", "alice,bob", "--adjudicators", "dee")
     assert "dee" not in [row["name"] for row in cli.json("status")["annotators"]]
@@ -133,11 +133,11 @@ def test_figures_for_an_annotator_count_what_they_have_finished(cli: Cli, tmp_pa
     assert "no annotator 'eve'" in cli("status", "--annotator", "eve").err
 
 
-def test_the_disputed_places_of_a_mode_are_one_conflict(cli: Cli) -> None:
-    places = {"alice": ("k1", "k4"), "bob": ("k2",), "carol": ("k1", "k2", "k3")}
-    rows = [f"t,{name},1.3,present,{key}" for name, keys in places.items() for key in keys]
-    rows += [f"t,{name},1.1,{'absent' if name == 'bob' else 'unsure'}," for name in places]
-    rows += [f"t,{name},,finished," for name in places]
+def test_the_disputed_spans_of_a_mode_are_one_conflict(cli: Cli) -> None:
+    spans = {"alice": ("k1", "k4"), "bob": ("k2",), "carol": ("k1", "k2", "k3")}
+    rows = [f"t,{name},1.3,present,{key}" for name, keys in spans.items() for key in keys]
+    rows += [f"t,{name},1.1,{'absent' if name == 'bob' else 'unsure'}," for name in spans]
+    rows += [f"t,{name},,finished," for name in spans]
     cli.label(*rows, columns=f"{COLUMNS},span_first")
     status = cli.json("status")
     assert status["conflicts"] == {"left": 2, "verdicts": 1, "places": 1, "unordered": 0}
@@ -145,12 +145,12 @@ def test_the_disputed_places_of_a_mode_are_one_conflict(cli: Cli) -> None:
     assert "2 conflicts left" in cli("status").out
     assert cli.json("export", "--format", "gold", "-o", "gold.json")["unresolved"] == 2
     (trace,) = cli.gold()["traces"]
-    # In the file each place is separate, as each has a decision of its own.
+    # In the file each span is separate, since each has its own decision.
     assert [conflict["kind"] for conflict in trace["unresolved"]] == ["verdict", *["place"] * 4]
 
 
 def test_gold_has_sources_sides_and_figures(cli: Cli, tmp_path: Path) -> None:
-    cli.ok("import", wide(tmp_path, TWO_PEOPLE), "--format", "csv-wide")
+    cli.ok("import", write_wide(tmp_path, TWO_PEOPLE), "--format", "csv-wide")
     gold = cli.gold()
     assert [trace["trace_id"] for trace in gold["traces"]] == ["t1", "t2", "t3"]
     first, second, third = gold["traces"]
@@ -159,11 +159,12 @@ def test_gold_has_sources_sides_and_figures(cli: Cli, tmp_path: Path) -> None:
         "sides": {"alice": "present", "bob": "present"}, "judge_seen": False,
         "decided_by": None, "decided_at": None, "reason": "", "changed": False,
     }  # fmt: skip
-    assert [(x["mode"], x["target"]["whole_trace"]) for x in first["labels"]] == [("1.1", True)]
+    labels = [(label["mode"], label["target"]["whole_trace"]) for label in first["labels"]]
+    assert labels == [("1.1", True)]
     unresolved = second["verdicts"]["1.2"]
     assert (unresolved["source"], unresolved["value"]) == ("unresolved", None)
     assert second["verdicts"]["1.3"]["sides"] == {"alice": "unsure", "bob": "absent"}
-    assert {x["mode"] for x in second["unresolved"]} == {"1.2", "1.3"}
+    assert {label["mode"] for label in second["unresolved"]} == {"1.2", "1.3"}
     assert third["verdicts"]["3.3"]["source"] == "single"
     missing = third["verdicts"]["1.1"]
     assert (missing["value"], missing["source"]) == (None, "unresolved")
@@ -208,13 +209,13 @@ def test_a_crosswalk_turns_labels_into_labels_of_mast(cli: Cli) -> None:
 
 def test_commands_without_a_workspace_create_none(cli: Cli, tmp_path: Path) -> None:
     for command in ("status", "agree", "export --format gold -o x"):
-        done = cli.refused(*command.split(), says="there is no workspace")
-        assert done.err.count("\n") == 1
+        result = cli.refused(*command.split(), says="there is no workspace")
+        assert result.err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 
 
 def test_errors_have_an_exit_code_and_one_line(cli: Cli, tmp_path: Path) -> None:
-    cli.ok("import", wide(tmp_path, {("t1", "alice"): "1" * 14}), "--format", "csv-wide")
+    cli.ok("import", write_wide(tmp_path, {("t1", "alice"): "1" * 14}), "--format", "csv-wide")
     for command, code in (
         ("export --format cake -o x", 2),
         ("inspect", 2),
@@ -237,17 +238,17 @@ def test_errors_have_an_exit_code_and_one_line(cli: Cli, tmp_path: Path) -> None
         ("status --workspace labels.csv", 1),
         ("status --workspace mysql://host/db", 1),
     ):
-        done = cli.refused(*command.split(), code=code)
-        assert "Traceback" not in done.err
+        result = cli.refused(*command.split(), code=code)
+        assert "Traceback" not in result.err
         if code == 1:
-            assert done.err.startswith(f"mast-tui {command.split()[0]}: ")
-            assert len(done.err.splitlines()) == 1
+            assert result.err.startswith(f"mast-tui {command.split()[0]}: ")
+            assert len(result.err.splitlines()) == 1
 
 
 def test_equal_problems_are_one_line_with_their_number(cli: Cli) -> None:
-    file = long(*(f"t{n},gold,1.1,present" for n in range(40)), "t,ada,9.9,present")
-    done = cli.refused("import", file, "--format", "csv-long")
-    gold, other, advice = done.err.splitlines()
+    file = write_long(*(f"t{n},gold,1.1,present" for n in range(40)), "t,ada,9.9,present")
+    result = cli.refused("import", file, "--format", "csv-long")
+    gold, other, advice = result.err.splitlines()
     assert gold == (
         f'mast-tui import: {file}: "gold" is reserved; import under another name with '
         "--annotator NAME (40 times: line 2, line 3, line 4 and 37 more)"
@@ -277,8 +278,8 @@ def test_equal_problems_are_one_line_with_their_number(cli: Cli) -> None:
 )
 def test_a_refused_import_advises_what_helps(cli: Cli, rows: list[str], advice: str) -> None:
     cli.label("t,ada,1.2,present")
-    done = cli.refused("import", long(*rows), "--format", "csv-long")
-    assert done.err.splitlines()[-1] == f"mast-tui import: nothing was written{advice}"
+    result = cli.refused("import", write_long(*rows), "--format", "csv-long")
+    assert result.err.splitlines()[-1] == f"mast-tui import: nothing was written{advice}"
 
 
 def test_an_own_gold_export_is_imported_under_another_name(cli: Cli) -> None:
@@ -290,16 +291,16 @@ def test_an_own_gold_export_is_imported_under_another_name(cli: Cli) -> None:
     cli.ok(*arguments, "--annotator", "experts", "--allow-new")
 
 
-def test_import_and_export_count_what_the_file_has(cli: Cli) -> None:
-    file = long("t,ada,1.1,present", "t,ada,1.2,absent", "t,ada,,finished")
+def test_import_and_export_count_the_contents_of_the_file(cli: Cli) -> None:
+    file = write_long("t,ada,1.1,present", "t,ada,1.2,absent", "t,ada,,finished")
     first = cli("import", file, "--format", "csv-long").out.splitlines()
     content = "The file contains 1 label and 1 verdict by ada on 1 trace (mast@3)"
     assert first[0] == f"Imported as 4 events. {content}"
-    known = "Nothing is new: 4 events were already in the workspace. "
-    assert cli("import", file, "--format", "csv-long").out == f"{known}{content}\n"
+    nothing_new = "Nothing is new: 4 events were already in the workspace. "
+    assert cli("import", file, "--format", "csv-long").out == f"{nothing_new}{content}\n"
     cli.export("jsonl")
     out = cli("import", "exported", "--format", "jsonl").out
-    assert out.startswith(f"{known}The file contains 1 label ")
+    assert out.startswith(f"{nothing_new}The file contains 1 label ")
     out = cli("import", "exported", "--format", "jsonl", "--workspace", "other.db").out
     assert out.startswith("Imported as 4 events. The file contains ")
     for file_format, unit in (("csv-wide", "row"), ("mast-data", "record")):
@@ -318,13 +319,13 @@ def test_an_imported_study_is_reported_and_a_different_one_needs_replace(cli: Cl
     out = cli("import", "a.db.jsonl", "--format", "jsonl").out
     assert "a: 1 study set up or changed" in out.splitlines()
 
-    def study_notes(source: str, into: str, *options: str) -> list[str]:
-        report = cli.json("import", source, "--format", "jsonl", "--workspace", into, *options)
+    def study_notes(source: str, database: str, *options: str) -> list[str]:
+        report = cli.json("import", source, "--format", "jsonl", "--workspace", database, *options)
         return [note for note in report["notes"] if "study" in note]
 
     assert study_notes("a.db.jsonl", "fresh.db") == study_notes("a.db.jsonl", "a.db") == []
-    says = "1 study of a replaced. Nothing was written"
-    cli.refused("import", "b.db.jsonl", "--format", "jsonl", "--workspace", "a.db", says=says)
+    message = "1 study of a replaced. Nothing was written"
+    cli.refused("import", "b.db.jsonl", "--format", "jsonl", "--workspace", "a.db", says=message)
     replace = ("--replace", "a", "--annotator", "a")
     notes = study_notes("b.db.jsonl", "a.db", *replace)
     later, replaced = sorted(notes, key=lambda note: "replaced, as requested" in note)
@@ -333,8 +334,8 @@ def test_an_imported_study_is_reported_and_a_different_one_needs_replace(cli: Cl
     assert study_notes("b.db.jsonl", "a.db") == []
     (earlier,) = study_notes("a.db.jsonl", "b.db")
     assert "the study here stays" in earlier
-    shown = [cli.json("study", "show", "--workspace", f"{name}.db")["study"] for name in "ab"]
-    assert shown[0] == shown[1]
+    studies = [cli.json("study", "show", "--workspace", f"{name}.db")["study"] for name in "ab"]
+    assert studies[0] == studies[1]
 
 
 def test_inspect_sums_up_and_joins_equal_problems(cli: Cli) -> None:
@@ -351,12 +352,12 @@ def test_inspect_sums_up_and_joins_equal_problems(cli: Cli) -> None:
     good = json.dumps({"type": "user", "uuid": "a", "message": {"role": "user", "content": "go"}})
     later = good.replace("go", "on").replace('"a"', '"b"')
     Path("run.jsonl").write_text(f"{good}\n" + "{broken\n" * 5 + f"{later}\n")
-    found = cli.json("inspect", "run.jsonl")["files"][0]["problems"]
-    different = len({problem["message"] for problem in found})
-    assert different < len(found)
+    listed = cli.json("inspect", "run.jsonl")["files"][0]["problems"]
+    different = len({problem["message"] for problem in listed})
+    assert different < len(listed)
     out = cli("inspect", "run.jsonl").out
-    listed = out.partition("problems\n")[2].strip().splitlines()
-    assert len([line for line in listed if "run.jsonl" in line]) == different
+    lines = out.partition("problems\n")[2].strip().splitlines()
+    assert len([line for line in lines if "run.jsonl" in line]) == different
     assert "(5 times: line 2, line 3, line 4 and 2 more)" in out
 
 
@@ -368,23 +369,24 @@ def trace(cli: Cli) -> dict[str, Any]:
     """A trace of three messages that the workspace knows, as ``inspect --spans`` shows it."""
     texts = ("Restart the pod, please.", "I restart the 🚀 pod.", "Thank you.")
     roles = ("user", "assistant", "user")
-    messages = [{"role": r, "content": text} for r, text in zip(roles, texts, strict=True)]
+    messages = [{"role": role, "content": text} for role, text in zip(roles, texts, strict=True)]
     Path("run.json").write_text(json.dumps({"messages": messages}))
     cli.ok("judge", "run.json", "--judge", "rules", "--quiet")
     (file,) = cli.json("inspect", "run.json", "--spans")["files"]
-    (found,) = file["traces"]
-    return dict(found)
+    (document,) = file["traces"]
+    return dict(document)
 
 
-def import_rows(cli: Cli, trace: str, *rows: str, options: tuple[str, ...] = ()) -> Done:
+def import_rows(cli: Cli, trace: str, *rows: str, options: tuple[str, ...] = ()) -> CliResult:
     """Import rows of ada, written from the mode on."""
-    file = long(*(f"{trace},ada,{row}" for row in rows), columns=f"{COLUMNS},{PLACES}")
+    file = write_long(*(f"{trace},ada,{row}" for row in rows), columns=f"{COLUMNS},{SPAN_COLUMNS}")
     return cli("import", file, "--format", "csv-long", "--allow-new", "--json", *options)
 
 
-def test_a_label_on_a_place_outside_its_trace_is_a_bad_row(cli: Cli, trace: dict[str, Any]) -> None:
+def test_a_label_on_a_span_outside_its_trace_is_a_bad_row(cli: Cli, trace: dict[str, Any]) -> None:
     key = trace["span_list"][1]["key"]
-    unknown, text = "is not in the trace", "the quote '{}' is not at characters {} of span KEY, but"
+    unknown = "is not in the trace"
+    moved = "the quote '{}' is not at characters {} of span KEY, but"
     for row, reason in (
         ("1.1,present,82,,,,,", f"span '82' {unknown}, which has 3 spans, "),
         ("1.1,present,KEY,82,,,,", f"span '82' {unknown}"),
@@ -393,27 +395,27 @@ def test_a_label_on_a_place_outside_its_trace_is_a_bad_row(cli: Cli, trace: dict
         ("1.1,present,#0,,,,,", f"span '#0' {unknown}"),
         (",note,82,,,,,why", f"span '82' {unknown}"),
         ("1.1,present,KEY,,I stop,,,", "the quote 'I stop' is not in the text of span"),
-        ("1.1,present,KEY,,restart,0,7,", text.format("restart", "0 to 7") + " at 2 to 9"),
-        ("1.1,present,KEY,,pod,900,903,", text.format("pod", "900 to 903") + " at 16 to 19"),
+        ("1.1,present,KEY,,restart,0,7,", moved.format("restart", "0 to 7") + " at 2 to 9"),
+        ("1.1,present,KEY,,pod,900,903,", moved.format("pod", "900 to 903") + " at 16 to 19"),
     ):
         rows = ("1.2,present,KEY,,,,,".replace("KEY", key), row.replace("KEY", key))
-        done = import_rows(cli, trace["id"], *rows)
-        assert (done.code, done.json["written"]) == (1, False)
-        (problem,) = done.json["problems"]
+        result = import_rows(cli, trace["id"], *rows)
+        assert (result.code, result.json["written"]) == (1, False)
+        (problem,) = result.json["problems"]
         assert problem["place"] == "line 3"
         assert reason.replace("KEY", repr(key)) in problem["reason"]
         assert ("mast-tui inspect PATH --spans" in problem["reason"]) is (unknown in reason)
-        done = import_rows(cli, trace["id"], *rows, options=("--skip-errors",))
-        assert (done.code, done.json["labels"]) == (0, 1)
+        result = import_rows(cli, trace["id"], *rows, options=("--skip-errors",))
+        assert (result.code, result.json["labels"]) == (0, 1)
 
 
 def test_a_file_of_bad_rows_alone_leaves_nothing(cli: Cli, trace: dict[str, Any]) -> None:
     row = "1.1,present,82,,,,,"
-    done = import_rows(cli, trace["id"], row)
-    assert (done.code, done.json["traces"]) == (1, 0)
-    assert "--skip-errors" not in done.err
-    done = import_rows(cli, trace["id"], row, options=("--skip-errors",))
-    assert (done.code, done.json["events"]["new"]) == (0, 0)
+    result = import_rows(cli, trace["id"], row)
+    assert (result.code, result.json["traces"]) == (1, 0)
+    assert "--skip-errors" not in result.err
+    result = import_rows(cli, trace["id"], row, options=("--skip-errors",))
+    assert (result.code, result.json["events"]["new"]) == (0, 0)
 
 
 def test_a_row_may_name_a_span_by_its_number(cli: Cli, trace: dict[str, Any]) -> None:
@@ -425,8 +427,8 @@ def test_a_row_may_name_a_span_by_its_number(cli: Cli, trace: dict[str, Any]) ->
         "1.3,present,,,,,,",
         ",note,#3,,,,,thanks",
     )
-    done = import_rows(cli, trace["id"], *rows)
-    assert (done.code, done.json["labels"]) == (0, 3), done.json["problems"]
+    result = import_rows(cli, trace["id"], *rows)
+    assert (result.code, result.json["labels"]) == (0, 3), result.json["problems"]
     fields = ("mode", "value", "span_first", "span_last")
     places = [tuple(row[field] for field in fields) for row in cli.rows(labels="ada")]
     assert ("1.1", "present", keys[0], keys[2]) in places
@@ -488,12 +490,12 @@ def older_export(judge: str = OLD_JUDGE) -> Path:
 def origins_of(value: Any, judge: str, annotator: str = "") -> set[str]:
     """Return every origin beneath the judge's name in a document."""
     if isinstance(value, list):
-        return {origin for one in value for origin in origins_of(one, judge, annotator)}
+        return {origin for item in value for origin in origins_of(item, judge, annotator)}
     if not isinstance(value, dict):
         return set()
     annotator = str(value.get("name") or value.get("annotator") or annotator)
-    own = {str(value["origin"])} if "origin" in value and annotator == judge else set()
-    return own.union(*(origins_of(one, judge, annotator) for one in value.values()))
+    origins = {str(value["origin"])} if "origin" in value and annotator == judge else set()
+    return origins.union(*(origins_of(item, judge, annotator) for item in value.values()))
 
 
 @pytest.mark.parametrize("is_older", [False, True], ids=["judged now", "older file"])
@@ -524,14 +526,14 @@ def test_origins_of_older_events_stay_as_they_were_written(cli: Cli) -> None:
 
     judge = ("judge", SAMPLES, "--judge", "rules", "--rules", "all", "--quiet")
     cli.ok("import", older_export(JUDGE), "--format", "jsonl")
-    before = labels()
+    previous = labels()
     cli.ok(*judge)
-    # The same judge finds the same again, whatever the origin of the older labels.
-    assert labels() == before
+    # The same judge makes the same labels, whatever the origin of the older ones.
+    assert labels() == previous
     cli.ok("workspace", "check")
     other = ("--workspace", "other.db")
     cli.ok(*judge, *other)
-    assert {one["payload"]["label"]["origin"] for one in labels(*other)} == {"suggested"}
+    assert {line["payload"]["label"]["origin"] for line in labels(*other)} == {"suggested"}
     # Another machine has judged the same traces with the older version.
     text = cli.export("jsonl", *other).replace('"suggested"', '"manual"')
     older = [
@@ -549,9 +551,9 @@ def test_imported_rows_get_the_origin_of_a_judge_or_an_annotator(cli: Cli, origi
     for _ in range(2):
         report = cli.label(*rows, columns=f"{COLUMNS},origin", options=["--json"]).json
         assert report["notes"] == []
-    with opened() as workspace:
-        kept = {label.annotator: label.origin for label in workspace.labels()}
-    assert kept == {
+    with open_workspace() as workspace:
+        origins = {label.annotator: label.origin for label in workspace.labels()}
+    assert origins == {
         "judge:x": Origin.SUGGESTED if origin else Origin.IMPORTED,
         "ada": Origin.MANUAL if origin == "manual" else Origin.IMPORTED,
     }

@@ -41,9 +41,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_inspect_prints_the_documented_json(cli: Cli, folder: Path) -> None:
-    done = cli.ok("inspect", folder, "--json")
-    assert done.err == ""
-    chat, rollout = done.json["files"]
+    result = cli.ok("inspect", folder, "--json")
+    assert result.err == ""
+    chat, rollout = result.json["files"]
     trace = {
         "id": SESSION, "spans": 4, "agents": ["codex"], "system": "codex",
         "model": "gpt-oss-120b", "outcome": "unknown", "answer_key": {},
@@ -56,8 +56,8 @@ def test_inspect_prints_the_documented_json(cli: Cli, folder: Path) -> None:
         "problems": [{"place": "line 7", "message": cut}],
     }
     assert [trace["spans"] for trace in chat["traces"]] == [2, 1]
-    assert done.json["skipped"] == [{"path": str(folder / "README.md"), "reason": "document"}]
-    assert done.json["failed"] == []
+    assert result.json["skipped"] == [{"path": str(folder / "README.md"), "reason": "document"}]
+    assert result.json["failed"] == []
 
     (file,) = cli.json("inspect", folder / "run.jsonl", "--spans")["files"]
     spans = file["traces"][0]["span_list"]
@@ -71,20 +71,20 @@ def test_inspect_prints_the_documented_json(cli: Cli, folder: Path) -> None:
 
 def test_inspect_reports_failed_and_empty_paths(cli: Cli, folder: Path, tmp_path: Path) -> None:
     (folder / "broken.json").write_text("{")
-    done = cli.refused("inspect", folder, folder / "nothing", "--json")
-    failed = [Path(failure["path"]).name for failure in done.json["failed"]]
+    result = cli.refused("inspect", folder, folder / "nothing", "--json")
+    failed = [Path(failure["path"]).name for failure in result.json["failed"]]
     assert failed == ["broken.json", "nothing"]
-    assert len(done.err.splitlines()) == 2
-    assert "broken.json: not JSON, line 1" in done.err
-    assert "nothing: no such file or folder" in done.err
+    assert len(result.err.splitlines()) == 2
+    assert "broken.json: not JSON, line 1" in result.err
+    assert "nothing: no such file or folder" in result.err
     (tmp_path / "empty").mkdir()
     assert "no traces" in cli.ok("inspect", "empty").out
 
 
 def test_inspect_prints_no_control_character_and_cuts_long_names(cli: Cli, folder: Path) -> None:
-    evil = "\x1b]0;gone\x07[/red]\u202e"
-    write(folder, meta("s-1"), message("user", evil), call(f"k{evil}"), name="evil.jsonl")
-    (folder / f"na\x1bme{evil[-1]}.json").write_text("[]")
+    hostile = "\x1b]0;gone\x07[/red]\u202e"
+    write(folder, meta("s-1"), message("user", hostile), call(f"k{hostile}"), name="evil.jsonl")
+    (folder / f"na\x1bme{hostile[-1]}.json").write_text("[]")
     long_name = {
         "type": "function_call",
         "name": "f" * (1 << 20),
@@ -99,8 +99,8 @@ def test_inspect_prints_no_control_character_and_cuts_long_names(cli: Cli, folde
     assert file["traces"][0]["spans"] == 2000
     out = cli("inspect", folder, "--spans").out
     assert not any(character in out for character in "\x1b\x07\u202e")
-    for shown in (SESSION, "gpt-oss-120b", "no such file", "[/red]", ":7: ", "document", "f… "):
-        assert shown in out
+    for part in (SESSION, "gpt-oss-120b", "no such file", "[/red]", ":7: ", "document", "f… "):
+        assert part in out
     assert out.count("\n") > 2000
     assert len(out) < 2 << 20
     (file,) = cli.json("inspect", folder / "long.jsonl", "--spans")["files"]
@@ -125,9 +125,9 @@ def test_convert_writes_one_line_for_each_trace(cli: Cli, folder: Path, tmp_path
     assert lines[2]["steps"][-1]["observation"]["results"][0]["content"] == "no such file"
     (file,) = cli.json("inspect", atif)["files"]
     assert (file["format"], [trace["spans"] for trace in file["traces"]]) == ("atif", [2, 1, 4])
-    one = tmp_path / "one.json"
-    cli.ok("convert", folder / "run.jsonl", "--to", "atif", "-o", one)
-    assert json.loads(one.read_bytes())["session_id"]
+    single = tmp_path / "one.json"
+    cli.ok("convert", folder / "run.jsonl", "--to", "atif", "-o", single)
+    assert json.loads(single.read_bytes())["session_id"]
 
     inside = folder / "all.jsonl"
     cli.ok("convert", folder, "-o", inside)
@@ -150,12 +150,11 @@ def test_convert_writes_no_file_without_traces(cli: Cli, tmp_path: Path) -> None
 
 @pytest.fixture
 def chats(cli: Cli) -> Path:
-    """A file with three conversations."""
     messages = [{"messages": [{"role": "user", "content": f"zebra {n}"}]} for n in range(3)]
     return write_json_lines(Path("chats.jsonl"), *messages)
 
 
-@pytest.mark.parametrize("workers", [(), ("--workers", "2")], ids=["here", "workers"])
+@pytest.mark.parametrize("workers", [(), ("--workers", "2")], ids=["one process", "workers"])
 @pytest.mark.parametrize("command", ["inspect", "search"])
 def test_a_number_after_a_file_names_one_of_its_traces(
     cli: Cli, chats: Path, command: str, workers: tuple[str, ...]
@@ -166,15 +165,16 @@ def test_a_number_after_a_file_names_one_of_its_traces(
         (("#1", ""), ["0", "1", "2"]),
     ):
         query = ["zebra"] if command == "search" else []
-        out = cli.ok(command, *query, *(f"{chats}{s}" for s in suffixes), "--json", *workers).out
+        paths = [f"{chats}{suffix}" for suffix in suffixes]
+        out = cli.ok(command, *query, *paths, "--json", *workers).out
         if command == "search":
             ids = [json.loads(line)["trace"] for line in out.splitlines()]
         else:
-            ids = [one["id"] for file in json.loads(out)["files"] for one in file["traces"]]
-        assert [one.partition(":")[2].partition("-")[0] for one in ids] == expected
+            ids = [trace["id"] for file in json.loads(out)["files"] for trace in file["traces"]]
+        assert [trace_id.partition(":")[2].partition("-")[0] for trace_id in ids] == expected
 
 
-def test_every_command_takes_one_trace_of_a_file(cli: Cli, chats: Path) -> None:
+def test_every_command_accepts_one_trace_of_a_file(cli: Cli, chats: Path) -> None:
     assert "1 trace judged" in cli.ok("judge", f"{chats}#1", "--judge", "rules").out
     for paths, judged in (((f"{chats}#1",), 1), ((f"{chats}#0", f"{chats}#1"), 2)):
         out = cli.ok("judge", *paths, "--judge", "rules", "--out", "shards").out
@@ -186,12 +186,12 @@ def test_every_command_takes_one_trace_of_a_file(cli: Cli, chats: Path) -> None:
     cli.refused("compare", chats, chats, says="contains 3 traces; give one of them")
     cli.refused("compare", f"{chats}#1", f"{chats}#3", says="no #3")
     assert "contains 3 traces, but no #3" in cli("inspect", f"{chats}#3").err
-    # A file whose own name ends in a number is that file.
-    own = chats.rename("chats.jsonl#2")
-    assert len(cli.json("inspect", own)["files"][0]["traces"]) == 3
+    # A file whose name ends in a number has precedence over a trace.
+    file = chats.rename("chats.jsonl#2")
+    assert len(cli.json("inspect", file)["files"][0]["traces"]) == 3
     Path("empty").mkdir()
-    done = cli("judge", "empty", "--judge", "rules")
-    assert (done.code, "the paths contain no traces" in done.err) == (1, True)
+    result = cli("judge", "empty", "--judge", "rules")
+    assert (result.code, "the paths contain no traces" in result.err) == (1, True)
 
 
 # Search
@@ -216,19 +216,19 @@ def zebras(cli: Cli) -> Path:
 
 
 def test_search_prints_place_trace_span_and_text(cli: Cli, zebras: Path) -> None:
-    done = cli.ok("search", "zebra", zebras)
-    chat, asked, called, result = done.out.splitlines()
+    output = cli.ok("search", "zebra", zebras)
+    chat, prompt, called, failed_result = output.out.splitlines()
     assert chat.startswith(f"{zebras / 'chat.json'}#/")
     assert chat.endswith("  #2 message  a zebra")
-    assert asked == f"{zebras / 'run.jsonl'}:2  {SESSION}  #1 message  find the zebra"
+    assert prompt == f"{zebras / 'run.jsonl'}:2  {SESSION}  #1 message  find the zebra"
     assert "#2 tool call shell  " in called
-    assert "  #3 tool result shell  ✗  " in result
-    assert "\x1b" not in done.out
-    assert done.err == ""
+    assert "  #3 tool result shell  ✗  " in failed_result
+    assert "\x1b" not in output.out
+    assert output.err == ""
 
     document = cli.ok("search", "zebra", zebras, "--json", "--tool", "shell", "--failed").json
-    preview, (first, last) = document.pop("preview"), document.pop("lit")
-    assert preview[first:last] == "zebra"
+    first, last = document.pop("lit")
+    assert document.pop("preview")[first:last] == "zebra"
     assert document == {
         "path": str(zebras / "run.jsonl"), "place": f"{zebras / 'run.jsonl'}:4",
         "trace": SESSION, "span": 2, "key": "a:result", "kind": "tool_result", "agent": "codex",
@@ -248,9 +248,9 @@ def test_search_sets_the_exit_code_by_matches_and_failures(cli: Cli, zebras: Pat
     assert cli.refused("search", "giraffe", zebras).err == ""
     cli.refused("search", "zebra", zebras / "missing", says="no such file")
     (zebras / "broken.json").write_text('{"zebra": nothing,,}')
-    done = cli("search", "zebra", zebras)
-    assert (done.code, done.out.count("\n")) == (1, 4)
-    assert done.err.startswith(f"mast-tui search: {zebras / 'broken.json'}: not JSON")
+    result = cli("search", "zebra", zebras)
+    assert (result.code, result.out.count("\n")) == (1, 4)
+    assert result.err.startswith(f"mast-tui search: {zebras / 'broken.json'}: not JSON")
     for options in (("zebra",), ("", "x"), ("(", "x", "--regex")):
         assert cli.refused("search", *options, code=2).err
 
@@ -261,11 +261,11 @@ def test_search_sets_the_exit_code_by_matches_and_failures(cli: Cli, zebras: Pat
 def test_compare_shows_the_first_difference_of_two_runs(cli: Cli) -> None:
     write_trace(Path("a.json"), SMALL)
     write_trace(Path("b.json"), OTHERWISE)
-    done = cli.ok("compare", "a.json", "b.json")
-    assert done.err == ""
-    assert "They diverge at A #9 and B #9. Before it 4 of 4 actions are the same" in done.out
-    assert "#10 restart: pod=checkout-2" in done.out
-    assert "#3 get_pods" not in done.out
+    result = cli.ok("compare", "a.json", "b.json")
+    assert result.err == ""
+    assert "They diverge at A #9 and B #9. Before it 4 of 4 actions are the same" in result.out
+    assert "#10 restart: pod=checkout-2" in result.out
+    assert "#3 get_pods" not in result.out
     assert "#3 get_pods" in cli("compare", "a.json", "b.json", "--all").out
     assert "The agents do the same in both." in cli("compare", "a.json", "a.json").out
 

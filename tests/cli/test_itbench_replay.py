@@ -15,7 +15,7 @@ from tests.traces.rollouts import message, meta, record
 
 MODEL: Final = "GPT-OSS-120B"
 PROMPT: Final = "Find the root cause of the incident."
-"""The same for every scenario, so that only its name tells the task."""
+"""The prompt of every scenario, so that only its name identifies the task."""
 
 LONG: Final = 40
 
@@ -37,42 +37,43 @@ def write_runs(folder: Path) -> None:
     runs = folder / "ReAct-Agent-Trajectories" / "OpenAI-GPT-OSS-120B" / "sre"
     for scenario in range(1, 36):
         for run in (1, 2, 3):
-            place = runs / f"Scenario-{scenario}" / str(run)
-            place.mkdir(parents=True)
+            run_folder = runs / f"Scenario-{scenario}" / str(run)
+            run_folder.mkdir(parents=True)
             head = meta(f"00000000-0000-4000-8000-0000{scenario:04}{run:04}")
             lines = [head, record("turn_context", {"model": MODEL}), message("user", PROMPT)]
             lines += [
                 message("assistant", f"Step {step} of {scenario}.")
                 for step in range(spans_of(scenario, run) - 1)
             ]
-            write_json_lines(place / "session.jsonl", *lines)
-            write_json(place / "agent_output.json", {"entities": []})
-            found = recall(scenario, run)
+            write_json_lines(run_folder / "session.jsonl", *lines)
+            write_json(run_folder / "agent_output.json", {"entities": []})
+            run_recall = recall(scenario, run)
             scores = {
-                "root_cause_entity": {"calculation_recall": found},
+                "root_cause_entity": {"calculation_recall": run_recall},
                 "root_cause_entity_k": {
-                    "calculation_recall": 2 * found if found < 0.5 else 1,
+                    "calculation_recall": 2 * run_recall if run_recall < 0.5 else 1,
                     "k": 5,
                 },
             }
-            write_json(place / "judge_output.json", {"scores": scores})
+            write_json(run_folder / "judge_output.json", {"scores": scores})
 
 
 @pytest.fixture
 def replay(cli: Cli) -> Cli:
-    """A workspace with these runs: 1.4 shows in all long runs, 2.6 in nearly all runs."""
+    """A workspace with these runs: 1.4 is present in all long runs, 2.6 in all runs but one."""
     write_runs(Path("set"))
     cli.ok("judge", "set", "--judge", "rules")
     runs = list(csv.DictReader(cli.export("csv-wide", "--labels", "all").splitlines()))
     assert len(runs) == 105
     rows = []
     for run in runs:
-        scenario, number = int(run["task_id"].removeprefix("Scenario-")), int(run["trial"])
+        scenario = int(run["task_id"].removeprefix("Scenario-"))
+        number = int(run["trial"])
         long = spans_of(scenario, number) > LONG
-        shown = {"1.4": long, "2.6": (scenario, number) != (1, 1)}
+        present_modes = {"1.4": long, "2.6": (scenario, number) != (1, 1)}
         for mode in load_mast().modes:
             present = f"present,line {LONG if long else 4}"
-            value = present if shown.get(mode.code, False) else "absent,"
+            value = present if present_modes.get(mode.code, False) else "absent,"
             rows.append(f"{run['trace_id']},ann,{mode.code},{value}")
         rows.append(f"{run['trace_id']},ann,,finished,")
     cli.label(*rows, columns=f"{COLUMNS},span_first")
@@ -91,15 +92,15 @@ def test_the_published_study_is_replayed(replay: Cli, tmp_path: Path) -> None:
     assert claims["5.3 modes per failed trace"] == "contradicted"
     assert all(claim["group"] == MODEL for claim in report["claims"])
     lengths = group["lengths"]
-    rates = [one["rate"] for one in lengths["1.4"]["share"].values()]
+    rates = [figure["rate"] for figure in lengths["1.4"]["share"].values()]
     assert rates == sorted(rates)
     assert (rates[0], rates[-1]) == (0, 1)
     assert lengths["1.4"]["p_adjusted"] < 0.001 < 0.05 < lengths["2.6"]["p_adjusted"]
     # Only runs of this length are at risk, and the mode begins in the last range of steps.
     hazard = list(lengths["1.4"]["hazard"].values())
-    assert any(one["count"] > 0 for one in hazard)
+    assert any(figure["count"] > 0 for figure in hazard)
     assert hazard[0]["count"] == 0
-    at_risk = [one["n"] for one in hazard]
+    at_risk = [figure["n"] for figure in hazard]
     assert at_risk == sorted(at_risk, reverse=True)
     assert at_risk[0] == 105
     runs = replay("experiment", "--arms", "model", "--labels", "ann")

@@ -18,8 +18,8 @@ def test_the_rules_judge_a_folder(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "notes.md").write_text("nothing")
     (tmp_path / "broken.json").write_text("{")
     judge = ("judge", ".", "--judge", "rules")
-    done = cli.refused(*judge, "--json", says="broken.json")
-    summary = done.json
+    result = cli.refused(*judge, "--json", says="broken.json")
+    summary = result.json
     name = summary["judge"]
     assert name.startswith("judge:rules@")
     assert summary["traces"] == {"judged": 1, "known": 0, "failed": 0}
@@ -29,10 +29,10 @@ def test_the_rules_judge_a_folder(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "broken.json").unlink()
     second = cli.json(*judge)
     assert (second["traces"]["known"], second["run"]) == (1, None)
-    again = cli.ok(*judge, "--again")
-    assert "run-" in again.err
-    assert "1 trace judged" in again.out
-    assert "Step repetition" in again.out
+    repeated = cli.ok(*judge, "--again")
+    assert "run-" in repeated.err
+    assert "1 trace judged" in repeated.out
+    assert "Step repetition" in repeated.out
     assert cli(*judge, "--again", "--quiet").err == ""
     # Judges are compared with annotators by name only.
     assert cli.json("agree")["annotators"] == []
@@ -42,14 +42,14 @@ def test_the_rules_judge_a_folder(cli: Cli, tmp_path: Path) -> None:
 def test_rules_are_chosen_by_name(cli: Cli, tmp_path: Path) -> None:
     write_run(tmp_path)
     judge = ("judge", "run.json", "--judge", "rules")
-    silent = cli.json(*judge, "--rules", "limit,failed-check")
-    assert silent["judge"].endswith("+limit+failed-check")
-    assert (silent["traces"]["judged"], silent["suggestions"]) == (1, 0)
-    every = cli.json(*judge, "--rules", "all")
-    assert every["judge"].endswith("+all")
-    assert every["modes"]["1.3"] >= 1
-    fewer = cli.json(*judge)["traces"]
-    assert fewer == {"judged": 0, "known": 1, "failed": 0}, "all rules have judged it"
+    few_rules = cli.json(*judge, "--rules", "limit,failed-check")
+    assert few_rules["judge"].endswith("+limit+failed-check")
+    assert (few_rules["traces"]["judged"], few_rules["suggestions"]) == (1, 0)
+    all_rules = cli.json(*judge, "--rules", "all")
+    assert all_rules["judge"].endswith("+all")
+    assert all_rules["modes"]["1.3"] >= 1
+    default_rules = cli.json(*judge)["traces"]
+    assert default_rules == {"judged": 0, "known": 1, "failed": 0}, "all rules have judged it"
     wrong = cli(*judge, "--rules", "lmit")
     assert wrong.code != 0
     assert "no rule 'lmit'" in wrong.err

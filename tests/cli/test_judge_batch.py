@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from mast_tui.judges.llm.run import vendor_batches
-from tests.cli.batches import BatchDesk, Line, completion, done, expired, right
+from tests.cli.batches import BatchDesk, Line, completion, expired, response, right_answer
 from tests.cli.conftest import Cli
 from tests.judges.llm.server import Action, ModelServer, close, status
 
 
 @pytest.fixture
 def desk() -> BatchDesk:
-    """What the server has of files and batches."""
+    """The files and batches of the server."""
     return BatchDesk()
 
 
@@ -30,10 +30,10 @@ def server(desk: BatchDesk) -> Iterator[ModelServer]:
 
 
 @pytest.fixture
-def judge(judging: Callable[..., Cli], server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """The command over four runs."""
+def judge(new_cli: Callable[..., Cli], server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """The command for four runs."""
     monkeypatch.setattr(vendor_batches, "FIRST_WAIT", 0.01)
-    return judging(server, 4, "--json", "--batch")
+    return new_cli(server, 4, "--json", "--batch")
 
 
 def test_a_batch_is_sent_waited_for_and_collected(
@@ -42,43 +42,45 @@ def test_a_batch_is_sent_waited_for_and_collected(
     ended = judge.ok()
     assert ended.json["traces"] == {"judged": 4, "known": 0, "failed": 0, "left": 0}
     assert ended.json["tokens"] == {"in": 12_000, "out": 2_000, "cached": 0}
-    told = ended.json["batch"]
-    assert (told["submitted"], told["read"], told["batches"]) == (4, 4, ["batch_0"])
+    batch = ended.json["batch"]
+    assert (batch["submitted"], batch["read"], batch["batches"]) == (4, 4, ["batch_0"])
     assert "batch_0: 0 of 4 done (in progress)" in ended.err
     assert "batch_0: 4 of 4 done" in ended.err
-    made = desk.batches["batch_0"]
-    assert (made["endpoint"], made["completion_window"]) == ("/v1/chat/completions", "24h")
+    request = desk.batches["batch_0"]
+    assert (request["endpoint"], request["completion_window"]) == ("/v1/chat/completions", "24h")
     assert server.chats == []
     second_run = judge()
     assert (second_run.code, second_run.json["traces"]["known"]) == (0, 4)
     assert len(desk.batches) == 1
 
 
-def test_requests_without_an_answer_go_into_the_next_batch(judge: Cli, desk: BatchDesk) -> None:
-    def says(body: Line, n: int) -> Line:
+def test_requests_without_an_answer_are_in_the_next_batch(judge: Cli, desk: BatchDesk) -> None:
+    def answers(body: Line, n: int) -> Line:
         if "run 0 " in str(body):
             return expired()
-        return done(completion("what?")) if "run 1 " in str(body) else right(body, n)
+        return response(completion("what?")) if "run 1 " in str(body) else right_answer(body, n)
 
-    desk.says, desk.ends = says, "expired"
+    desk.says = answers
+    desk.ends = "expired"
     first = judge.refused(says="batch_0 expired")
     assert first.json["traces"] == {"judged": 2, "known": 0, "failed": 0, "left": 2}
     assert len(first.json["batch"]["troubles"]) == 1
-    desk.says, desk.ends = right, "completed"
+    desk.says = right_answer
+    desk.ends = "completed"
     second = judge.ok()
     assert (second.json["batch"]["submitted"], second.json["traces"]["judged"]) == (2, 2)
     assert second.json["requests"] == {"run": 5, "now": 2}
 
 
-def test_ctrl_c_leaves_the_batch_to_be_collected_later(
+def test_after_ctrl_c_the_batch_is_collected_later(
     judge: Cli, desk: BatchDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(vendor_batches, "FIRST_WAIT", 600.0)
-    looked = threading.Event()
+    polled = threading.Event()
 
     def after(method: str, path: str) -> Action | None:
-        if (method, path) == ("GET", "/batches/batch_0") and not looked.is_set():
-            looked.set()
+        if (method, path) == ("GET", "/batches/batch_0") and not polled.is_set():
+            polled.set()
             os.kill(os.getpid(), signal.SIGINT)
         return None
 
@@ -111,10 +113,10 @@ def test_no_request_is_sent_twice_after_a_lost_connection(
         judge.refused(*workspace, says="the same command continues")
         desk.after = lambda *_: None
         assert judge.ok(*workspace).json["traces"]["judged"] == 4
-        assert len(desk.batches) == number + 1, "the batch that was made is found again"
+        assert len(desk.batches) == number + 1, "the created batch is continued"
 
 
-def test_problems_of_the_server_are_reported_with_what_to_do(
+def test_problems_of_the_server_are_reported_with_advice(
     judge: Cli, desk: BatchDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judge.refused("--write-batch", "a.jsonl", code=2)
@@ -140,7 +142,8 @@ def test_problems_of_the_server_are_reported_with_what_to_do(
 
 
 def test_a_batch_that_failed_or_is_gone_is_sent_again(judge: Cli, desk: BatchDesk) -> None:
-    desk.ends, desk.problem = "failed", "line 1: model not found"
+    desk.ends = "failed"
+    desk.problem = "line 1: model not found"
     failed = judge.refused(says=("batch_0 failed", "model not found"))
     assert failed.json["traces"]["left"] == 4
     desk.ends = "completed"

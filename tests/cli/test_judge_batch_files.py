@@ -16,32 +16,32 @@ from tests.cli.batches import (
     Answers,
     Line,
     completion,
-    done,
     expired,
-    refused,
+    refusal,
     requests_in,
-    right,
+    response,
+    right_answer,
     run_batch,
 )
-from tests.cli.conftest import Cli, configure, opened
+from tests.cli.conftest import Cli, configure, open_workspace
 from tests.judges.llm.made_answers import write_runs
 from tests.judges.llm.server import ModelServer
 
 
 @pytest.fixture
-def judge(judging: Callable[..., Cli], server: ModelServer) -> Cli:
-    """The command over four runs."""
-    return judging(server, 4, "--json")
+def judge(new_cli: Callable[..., Cli], server: ModelServer) -> Cli:
+    """The command for four runs."""
+    return new_cli(server, 4, "--json")
 
 
-def labels(cli: Cli, judge: str, *where: str) -> list[dict[str, str]]:
-    return [{**row, "created_at": ""} for row in cli.rows(*where, labels=judge)]
+def labels(cli: Cli, judge: str, *options: str) -> list[dict[str, str]]:
+    return [{**row, "created_at": ""} for row in cli.rows(*options, labels=judge)]
 
 
 def answer_batch(
-    judge: Cli, says: Answers = right, special: Mapping[str, Line] = MappingProxyType({})
+    judge: Cli, answers: Answers = right_answer, special: Mapping[str, Line] = MappingProxyType({})
 ) -> Cli:
-    """Write a batch and answer it, with special answers about some runs by their text.
+    """Write a batch and answer it, with special answers to some runs by their text.
 
     Returns:
         The judge with the answers, which reads them.
@@ -49,7 +49,7 @@ def answer_batch(
 
     def answer(body: Line, number: int) -> Line:
         lines = (line for run, line in special.items() if run in str(body))
-        return next(lines, None) or says(body, number)
+        return next(lines, None) or answers(body, number)
 
     judge("--write-batch", "ask.jsonl")
     run_batch(Path("ask.jsonl"), Path("out.jsonl"), answer)
@@ -60,9 +60,9 @@ def trace_counts(judged: int = 0, known: int = 0, failed: int = 0, left: int = 0
     return {"judged": judged, "known": known, "failed": failed, "left": left}
 
 
-def kept() -> tuple[Any, ...]:
+def stored_results() -> tuple[Any, ...]:
     """Return all that a run leaves in the workspace."""
-    with opened() as workspace:
+    with open_workspace() as workspace:
         runs = workspace.runs()
         answers = [
             workspace.answers_about(run.id, trace.trace_id) for run in runs for trace in run.traces
@@ -70,29 +70,29 @@ def kept() -> tuple[Any, ...]:
         return runs, tuple(answers), workspace.unusable_answers()
 
 
-@pytest.mark.parametrize("more", [(), ("--samples", "3")])
+@pytest.mark.parametrize("options", [(), ("--samples", "3")])
 def test_answers_of_a_batch_count_as_those_of_a_server(
-    judge: Cli, cli: Cli, server: ModelServer, more: tuple[str, ...]
+    judge: Cli, cli: Cli, server: ModelServer, options: tuple[str, ...]
 ) -> None:
-    written = judge.ok("--write-batch", "ask.jsonl", *more).json
-    count = 4 * (3 if more else 1)
+    written = judge.ok("--write-batch", "ask.jsonl", *options).json
+    count = 4 * (3 if options else 1)
     assert (written["batch"]["written"], written["batch"]["files"]) == (count, ["ask.jsonl"])
     assert (written["run"], written["traces"]["left"]) == (None, 4)
     assert run_batch(Path("ask.jsonl"), Path("out.jsonl")) == count
-    read = judge.ok("--read-batch", "out.jsonl", *more).json
+    read = judge.ok("--read-batch", "out.jsonl", *options).json
     assert read["traces"] == trace_counts(judged=4)
     assert read["tokens"] == {"in": 3_000 * count, "out": 500 * count, "cached": 0}
     assert read["batch"]["read"] == count
     assert server.requests == []
-    asked = judge("--workspace", "other.db", *more).json
+    from_server = judge("--workspace", "other.db", *options).json
     assert len(server.chats) == count
     for name in ("judge", "suggestions", "modes", "quotes", "tokens", "traces"):
-        assert read[name] == asked[name], name
+        assert read[name] == from_server[name], name
     name = read["judge"]
     assert labels(cli, name) == labels(cli, name, "--workspace", "other.db")
 
 
-def test_requests_have_the_form_of_a_batch_and_no_secret(judge: Cli, tmp_path: Path) -> None:
+def test_requests_are_lines_of_a_batch_without_secrets(judge: Cli, tmp_path: Path) -> None:
     secret = "sk-" + "a1B2" * 8
     run = [{"role": "user", "content": f"use {secret}"}, {"role": "assistant", "content": "no"}]
     (tmp_path / "runs" / "secret.json").write_text(json.dumps(run))
@@ -100,77 +100,77 @@ def test_requests_have_the_form_of_a_batch_and_no_secret(judge: Cli, tmp_path: P
     assert "Nothing is sent" in err
     assert "e-mail" in err
     judge("--write-batch", "two.jsonl")
-    one = {line["custom_id"]: line for line in requests_in(Path("one.jsonl"))}
-    two = {line["custom_id"]: line for line in requests_in(Path("two.jsonl"))}
-    assert one.keys() == two.keys()
+    first = {line["custom_id"]: line for line in requests_in(Path("one.jsonl"))}
+    second = {line["custom_id"]: line for line in requests_in(Path("two.jsonl"))}
+    assert first.keys() == second.keys()
     marks = set()
-    for name, line in one.items():
+    for name, line in first.items():
         assert len(name) <= 64
         assert (line["method"], line["url"]) == ("POST", "/v1/chat/completions")
         assert line["body"]["model"] == "test-model"
         assert line["body"]["response_format"]["type"] == "json_schema"
-        assert line["body"] != two[name]["body"], "each file has marks of its own"
+        assert line["body"] != second[name]["body"], "each file has marks of its own"
         text = line["body"]["messages"][1]["content"]
         marks.add(text.split("[", 1)[1].split(" ", 1)[0])
-    assert len(one) == len(marks) == 5, "each trace has a mark of its own"
+    assert len(first) == len(marks) == 5, "each trace has a mark of its own"
     assert secret not in Path("one.jsonl").read_text()
     assert Path("one.jsonl").stat().st_mode & 0o77 == 0
 
 
 def test_reading_answers_twice_changes_nothing(judge: Cli) -> None:
-    read = answer_batch(judge, special={"run 2 ": done(completion("what?"))})
+    read = answer_batch(judge, special={"run 2 ": response(completion("what?"))})
     first = read.refused().json
     assert first["traces"] == trace_counts(judged=3, left=1)
     assert first["requests"]["run"] == 4
-    before = kept()
+    previous = stored_results()
     second = read().json
-    assert kept() == before
+    assert stored_results() == previous
     assert second["traces"] == trace_counts(known=3, left=1)
     assert (second["batch"]["read"], second["batch"]["strangers"]) == (0, 0)
 
 
-def test_an_unusable_answer_is_asked_for_once_more_in_the_next_file(judge: Cli) -> None:
-    def says(body: Line, n: int) -> Line:
-        return done(completion("what?")) if "run 2 " in str(body) else right(body, n)
+def test_the_next_file_repeats_the_request_of_an_unusable_answer(judge: Cli) -> None:
+    def answers(body: Line, n: int) -> Line:
+        return response(completion("what?")) if "run 2 " in str(body) else right_answer(body, n)
 
-    both = answer_batch(judge, says).ok("--write-batch", "ask.jsonl").json
-    assert both["batch"]["written"] == 1
+    written = answer_batch(judge, answers).ok("--write-batch", "ask.jsonl").json
+    assert written["batch"]["written"] == 1
     (line,) = requests_in(Path("ask.jsonl"))
     assert [message["role"] for message in line["body"]["messages"]][2:] == ["assistant", "user"]
     assert line["body"]["messages"][2]["content"] == "what?"
-    failed = answer_batch(judge, says).refused().json  # another command writes the same
+    failed = answer_batch(judge, answers).refused().json  # another command writes the same request
     assert requests_in(Path("ask.jsonl"))[0]["custom_id"] == line["custom_id"]
     assert "was unusable twice" in failed["failed"][0]["reason"]
     last = answer_batch(judge).ok().json
-    (anew,) = requests_in(Path("ask.jsonl"))
-    assert len(anew["body"]["messages"]) == 2
+    (repeated,) = requests_in(Path("ask.jsonl"))
+    assert len(repeated["body"]["messages"]) == 2
     assert last["traces"] == trace_counts(judged=1, known=3)
-    assert sum(run.usage.tokens_in for run in kept()[0]) == 3_000 * 6
+    assert sum(run.usage.tokens_in for run in stored_results()[0]) == 3_000 * 6
 
 
-def test_later_windows_are_asked_about_in_later_files(judge: Cli, tmp_path: Path) -> None:
+def test_later_windows_are_in_later_files(judge: Cli, tmp_path: Path) -> None:
     write_runs(tmp_path / "runs", 4, spans=30)
-    more = ("--window-tokens", "1000")
-    judged = rounds = asked = 0
+    options = ("--window-tokens", "1000")
+    judged = rounds = requests = 0
     while True:
-        written = judge("--write-batch", "ask.jsonl", *more)
+        written = judge("--write-batch", "ask.jsonl", *options)
         if not written.json["batch"]["written"]:
             break
         rounds += 1
-        asked += run_batch(Path("ask.jsonl"), Path("out.jsonl"))
-        read = judge("--read-batch", "out.jsonl", *more)
+        requests += run_batch(Path("ask.jsonl"), Path("out.jsonl"))
+        read = judge("--read-batch", "out.jsonl", *options)
         judged += read.json["traces"]["judged"]
     assert rounds > 2
-    assert (judged, read.json["requests"]["run"]) == (4, asked)
+    assert (judged, read.json["requests"]["run"]) == (4, requests)
 
 
-def test_errors_are_reported_and_their_requests_left_for_the_next_file(
+def test_requests_that_failed_are_reported_and_repeated_in_the_next_file(
     judge: Cli, server: ModelServer
 ) -> None:
     special = {
         "run 0 ": expired(),
-        "run 1 ": refused(500, "engine died"),
-        "run 2 ": refused(400, "messages: too odd"),
+        "run 1 ": refusal(500, "engine died"),
+        "run 2 ": refusal(400, "messages: too odd"),
     }
     read = answer_batch(judge, special=special)("--write-batch", "next.jsonl").json
     assert read["traces"] == trace_counts(judged=1, failed=1, left=2)
@@ -179,14 +179,14 @@ def test_errors_are_reported_and_their_requests_left_for_the_next_file(
         assert any(problem in text for text in read["batch"]["troubles"])
     assert len(requests_in(Path("next.jsonl"))) == 3
     assert judge("--write-batch", "next.jsonl").json["batch"]["written"] == 3
-    # Without files, the server is asked about the rest.
+    # Without files, the other requests are sent to the server.
     assert judge.ok().json["traces"] == trace_counts(judged=3, known=1)
     assert len(server.chats) == 3
 
 
 def test_a_request_that_is_too_long_is_split_in_the_next_file(judge: Cli) -> None:
     read = answer_batch(
-        judge, special={"run 0 ": refused(400, "maximum context length is 512 tokens")}
+        judge, special={"run 0 ": refusal(400, "maximum context length is 512 tokens")}
     )
     names = {line["custom_id"] for line in requests_in(Path("ask.jsonl"))}
     document = read("--write-batch", "next.jsonl").json
@@ -206,7 +206,7 @@ def test_an_allowance_limits_a_batch_which_costs_half(judge: Cli) -> None:
     assert read["cost"] == pytest.approx((12_000 * 1 + 2_000 * 2) / 1e6 / 2)
 
 
-def test_other_files_and_lines_are_refused_and_counted(judge: Cli) -> None:
+def test_foreign_files_are_refused_and_foreign_lines_counted(judge: Cli) -> None:
     judge.refused("--write-batch", "a.jsonl", "--replay", "b.jsonl", code=2)
     Path("answers.jsonl").write_text('{"custom_id": "a", "response": {}, "error": null}\n')
     judge.refused("--write-batch", "answers.jsonl", says="give another file")

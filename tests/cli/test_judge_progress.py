@@ -1,4 +1,4 @@
-"""How far a run has come, as a terminal shows it."""
+"""The progress of a run on a terminal."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ def test_the_text_of_a_wait_is_shown_for_a_while(
 def test_foreign_text_is_no_markup_and_no_escape(
     capsys: pytest.CaptureFixture[str], kind: str
 ) -> None:
-    with BarProgress(1, None) if kind == "bar" else LineProgress(quiet=False) as shown:
+    with BarProgress(1, None) if kind == "bar" else LineProgress(quiet=False) as progress:
         hostile = "[bold]x[/] \x1b[31m\nnext"
-        shown.on_trace(Progress(1, "t", Path("a.json"), TraceStatus.FAILED, 0, hostile))
-        shown.on_wait(hostile)
+        progress.on_trace(Progress(1, "t", Path("a.json"), TraceStatus.FAILED, 0, hostile))
+        progress.on_wait(hostile)
     err = capsys.readouterr().err
     assert "[bold]x[/]" in err
     assert "\x1b[31m" not in err
@@ -68,7 +68,7 @@ def test_foreign_text_is_no_markup_and_no_escape(
 
 def test_numbers_costs_and_times_are_rounded() -> None:
     counts = {0: "0", 9_999: "9,999", 10_000: "10 k", 999_600: "1.0 M", 12_345_678: "12 M"}
-    assert [token_text(n) for n in counts] == [*counts.values()]
+    assert [token_text(count) for count in counts] == [*counts.values()]
     assert [money(x) for x in (0.0, 0.0123, 0.5, 1234.5)] == ["0.00", "0.0123", "0.50", "1,234.50"]
     times = {0.4: "0 s", 59.4: "59 s", 60: "1m00s", 3_725: "1h02m"}
     assert [elapsed_text(seconds) for seconds in times] == [*times.values()]

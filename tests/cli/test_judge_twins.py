@@ -10,7 +10,7 @@ WRONG = "kubectl delete namespace shop"
 
 
 def write_trials(folder: Path) -> None:
-    """Four failed and four successful runs of one task, and their outcomes beside them."""
+    """Write four failed and four successful runs of one task with an ``outcomes.csv``."""
     rows = ["trace,outcome"]
     for number in range(4):
         write_calls(folder / f"bad{number}.json", ("ls", WRONG, f"echo {number}"))
@@ -19,17 +19,17 @@ def write_trials(folder: Path) -> None:
     (folder / "outcomes.csv").write_text("\n".join(rows) + "\n")
 
 
-def test_failed_runs_get_a_suggestion_and_the_others_no_verdict(cli: Cli, tmp_path: Path) -> None:
+def test_failed_runs_alone_get_a_suggestion(cli: Cli, tmp_path: Path) -> None:
     write_trials(tmp_path)
     judge = ("judge", ".", "--judge", "twins")
     blind = cli.json(*judge, "--blind", "--annotator", "ann", "--workspace", "other.db")
     assert blind["suggestions"] is None
     cli.refused(*judge, "--rules", "all", code=2)
     assert "twins uses no model" in cli(*judge, "--model", "m").err
-    done = cli.ok(*judge, "--json")
-    assert "comparing 8 runs of 1 task" in done.err
-    assert done.json["judge"] == "judge:twins@1"
-    assert done.json["modes"] == {"2.3": 4}
+    result = cli.ok(*judge, "--json")
+    assert "comparing 8 runs of 1 task" in result.err
+    assert result.json["judge"] == "judge:twins@1"
+    assert result.json["modes"] == {"2.3": 4}
     table = cli.export("csv-long", "--labels", "judge:twins@1")
     rows = [row for row in table.splitlines() if ",2.3," in row]
     assert len(rows) == 4

@@ -1,4 +1,4 @@
-"""What commands tell of a taxonomy of three levels."""
+"""Output of commands for a taxonomy of three levels."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mast_tui.exchange.migration.mapping import taxonomy_toml
 from tests.cli.conftest import Cli
 from tests.taxonomy.test_levels import desk
 
-SAID = {"ann": ("1100", "0010", "0001"), "bob": ("0100", "0010", "0001")}
+VERDICTS = {"ann": ("1100", "0010", "0001"), "bob": ("0100", "0010", "0001")}
 """A letter per mode for each of three traces."""
 
 
@@ -19,12 +19,12 @@ def labelled(cli: Cli, tmp_path: Path) -> None:
     """Import the verdicts of all annotators under a taxonomy with levels."""
     modes = [mode.slug for mode in desk().modes]
     rows = ["trace_id,annotator,mode,value,taxonomy"]
-    for who, traces in SAID.items():
+    for annotator, traces in VERDICTS.items():
         for number, line in enumerate(traces):
             for slug, letter in zip(modes, line, strict=True):
                 value = "present" if letter == "1" else "absent"
-                rows.append(f"t{number},{who},{slug},{value},desk@1")
-            rows.append(f"t{number},{who},,finished,desk@1")
+                rows.append(f"t{number},{annotator},{slug},{value},desk@1")
+            rows.append(f"t{number},{annotator},,finished,desk@1")
     Path("labels.csv").write_text("\n".join([*rows, ""]))
     Path("desk.toml").write_text(taxonomy_toml(desk()))
     command = ("import", "labels.csv", "--format", "csv-long", "--taxonomy", "desk.toml")
@@ -56,7 +56,7 @@ def test_every_form_of_the_reports_has_each_level(cli: Cli, labelled: None) -> N
     )
 
 
-def test_what_types_a_mode_is_shown_in_its_tree(cli: Cli, labelled: None) -> None:
+def test_the_tree_shows_the_digits_that_label_a_mode(cli: Cli, labelled: None) -> None:
     assert cli("taxonomy", "show", "desk@1").out.splitlines()[1:4] == [
         "  Tools",
         "    Choice of tool",

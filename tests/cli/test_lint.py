@@ -1,4 +1,4 @@
-"""``mast-tui lint``: which findings fail, by rules and by judges, and what is written."""
+"""``mast-tui lint``: failing findings of rules and of judges, and the files it writes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mast_tui.labels import Evidence, Finding, Match
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import read_file, read_fully, samples_folder
 from mast_tui.workspace import store_judgement
-from tests.cli.conftest import Cli, opened
+from tests.cli.conftest import Cli, open_workspace
 from tests.cli.test_judge import write_run
 from tests.traces.rollouts import call, message, meta, output, write
 
@@ -25,35 +25,36 @@ MODEL: Final = "judge:some-model@12345678"
 
 def lint(cli: Cli, *options: object, code: int = 3) -> Any:
     """Return the document of a lint that ends with an exit code."""
-    done = cli("lint", *options, "--json")
-    assert done.code == code, done.err
-    return done.json
+    result = cli("lint", *options, "--json")
+    assert result.code == code, result.err
+    return result.json
 
 
 def test_the_rules_find_failures_planted_in_the_samples(cli: Cli) -> None:
     samples = samples_folder()
     document = lint(cli, samples, "--rules", "all")
-    seen = {rule["mode"] for rule in document["rules"]}
+    checked_modes = {rule["mode"] for rule in document["rules"]}
     lines = [json.loads(line) for line in (samples / "planted.jsonl").read_text().splitlines()]
-    plants = [line for line in lines if line["mechanical"] and line["mode"] in seen]
+    plants = [line for line in lines if line["mechanical"] and line["mode"] in checked_modes]
     assert len(plants) >= 15
-    hit = 0
+    matches = 0
     for plant in plants:
         traces = read_file(samples / plant["trace"], named=True).traces
         (trace,) = [trace for trace in traces if trace.record == plant["record"]]
         read_fully(trace)
-        first, last = trace.index_of(plant["first"]), trace.index_of(plant["last"])
+        first = trace.index_of(plant["first"])
+        last = trace.index_of(plant["last"])
         assert first is not None
         assert last is not None
-        hit += any(
+        matches += any(
             finding["trace"] == trace.identity.trace_id
             and finding["mode"] == plant["mode"]
             and finding["spans"][0] <= last + 1
             and first + 1 <= finding["spans"][1]
             for finding in document["findings"]
         )
-    assert hit >= 0.7 * len(plants)
-    # Fatal are the modes that were published as such.
+    assert matches >= 0.7 * len(plants)
+    # These modes were published as fatal.
     findings = lint(cli, samples, "--fail-on", "fatal")["findings"]
     failing = {finding["mode"] for finding in findings if finding["fails"]}
     assert failing
@@ -80,10 +81,10 @@ def test_a_finding_has_its_file_and_line(cli: Cli) -> None:
     assert f"\n{place}" in text
     # The suggestions that the rules have stored in a workspace are the same findings.
     cli.ok("judge", "runs", "--judge", "rules")
-    kept = lint(cli, "runs", "--judge", RulesJudge().name.removeprefix("judge:"))["findings"]
+    stored = lint(cli, "runs", "--judge", RulesJudge().name.removeprefix("judge:"))["findings"]
     fields = ("place", "spans", "mode", "quote", "reason", "confidence", "fails")
     expected = sorted([str(finding[name]) for name in fields] for finding in findings)
-    assert sorted([str(finding[name]) for name in fields] for finding in kept) == expected
+    assert sorted([str(finding[name]) for name in fields] for finding in stored) == expected
 
 
 def test_only_the_named_modes_fail(cli: Cli, tmp_path: Path) -> None:
@@ -125,8 +126,8 @@ def test_unread_files_and_folders_without_traces_fail(cli: Cli, tmp_path: Path) 
     assert "no traces" in cli("lint", ".").err
     assert cli("lint", ".").code == cli("lint", "nowhere").code == 1
     (tmp_path / "broken.json").write_text("{")
-    done = cli.refused("lint", ".", "--json", says="broken.json")
-    assert [failure["path"] for failure in done.json["failed"]] == ["broken.json"]
+    result = cli.refused("lint", ".", "--json", says="broken.json")
+    assert [failure["path"] for failure in result.json["failed"]] == ["broken.json"]
     write_run(tmp_path)
     lint(cli, ".")  # findings go before files that cannot be read
 
@@ -135,23 +136,23 @@ def test_unread_files_and_folders_without_traces_fail(cli: Cli, tmp_path: Path) 
 def test_an_earlier_output_is_replaced_and_is_no_trace(cli: Cli, tmp_path: Path, form: str) -> None:
     write_run(tmp_path)
     ending = {"text": "txt", "github": "log", "junit": "xml"}.get(form, form)
-    written = set[bytes]()
+    contents = set[bytes]()
     for _ in range(2):
-        done = cli("lint", ".", "--format", form, "-o", f"out.{ending}")
-        assert (done.code, done.out) == (3, "")
-        written.add((tmp_path / f"out.{ending}").read_bytes())
-    assert len(written) == 1
+        result = cli("lint", ".", "--format", form, "-o", f"out.{ending}")
+        assert (result.code, result.out) == (3, "")
+        contents.add((tmp_path / f"out.{ending}").read_bytes())
+    assert len(contents) == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"out.{ending}", "run.json"]
 
 
 def test_a_trace_is_never_overwritten(cli: Cli, tmp_path: Path) -> None:
     write_run(tmp_path)
-    before = (tmp_path / "run.json").read_bytes()
-    (tmp_path / "other.json").write_bytes(before)
+    original = (tmp_path / "run.json").read_bytes()
+    (tmp_path / "other.json").write_bytes(original)
     cli.refused("lint", ".", "-o", "run.json")
     forced = ("lint", "other.json", "run.json", "-o", "run.json", "--force")
     cli.refused(*forced, says="never overwritten")
-    assert (tmp_path / "run.json").read_bytes() == before
+    assert (tmp_path / "run.json").read_bytes() == original
 
 
 def test_a_blind_annotator_sees_no_findings(cli: Cli, tmp_path: Path) -> None:
@@ -166,7 +167,7 @@ def test_a_blind_annotator_sees_no_findings(cli: Cli, tmp_path: Path) -> None:
 
 def store_model_findings(*findings: Finding) -> None:
     """Store findings of a model, which has looked at all modes but one, on the only trace."""
-    with opened() as workspace:
+    with open_workspace() as workspace:
         (record,) = workspace.traces()
         store_judgement(
             workspace,
@@ -179,14 +180,14 @@ def store_model_findings(*findings: Finding) -> None:
 
 
 @pytest.fixture
-def known(cli: Cli, tmp_path: Path) -> Path:
-    """A folder whose workspace knows the only trace in it."""
+def folder(cli: Cli, tmp_path: Path) -> Path:
+    """A folder with one trace, which the rules have judged."""
     write_run(tmp_path)
     cli.ok("judge", "run.json", "--judge", "rules")
     return tmp_path
 
 
-def test_a_models_findings_fail_if_it_calls_them_decisive(cli: Cli, known: Path) -> None:
+def test_a_models_findings_fail_if_it_calls_them_decisive(cli: Cli, folder: Path) -> None:
     trace = cli.json("inspect", "run.json", "--spans")["files"][0]["traces"][0]
     keys = [span["key"] for span in trace["span_list"]]
     quote = Evidence(key=keys[1], quote="kubectl", char_start=13, char_end=20, match=Match.ALTERED)
@@ -198,11 +199,9 @@ def test_a_models_findings_fail_if_it_calls_them_decisive(cli: Cli, known: Path)
     document = lint(cli, "run.json", "--judge", "some-model", "--fail-on", "fatal")
     assert (document["judge"], document["rules"]) == (MODEL, [])
     whole, altered, decisive = document["findings"]
-    assert [(one["mode"], one["fails"], one["rule"]) for one in document["findings"]] == [
-        ("2.4", False, None),
-        ("2.3", False, None),
-        ("1.3", True, None),
-    ]
+    assert [
+        (finding["mode"], finding["fails"], finding["rule"]) for finding in document["findings"]
+    ] == [("2.4", False, None), ("2.3", False, None), ("1.3", True, None)]
     assert whole["spans"] == [1, len(keys)]
     assert (altered["span"], altered["reason"]) == (2, "lost its way (quote altered)")
     assert decisive["reason"] == "again"
@@ -211,14 +210,14 @@ def test_a_models_findings_fail_if_it_calls_them_decisive(cli: Cli, known: Path)
     assert {result["ruleId"] for result in log["runs"][0]["results"]} == {"1.3", "2.3", "2.4"}
 
 
-def test_a_trace_without_a_judgement_fails_and_nothing_is_changed(cli: Cli, known: Path) -> None:
+def test_a_trace_without_a_judgement_fails_and_changes_nothing(cli: Cli, folder: Path) -> None:
     store_model_findings()
-    before = (known / ".mast-tui" / "workspace.db").read_bytes()
+    original = (folder / ".mast-tui" / "workspace.db").read_bytes()
     cli.ok("lint", "run.json", "--judge", MODEL)
-    assert (known / ".mast-tui" / "workspace.db").read_bytes() == before
-    (known / "other.json").write_text((known / "run.json").read_text().replace("pod", "node"))
-    says = "has not judged it; run 'mast-tui judge' first"
-    other = cli.refused("lint", ".", "--judge", MODEL, "--json", says=says)
+    assert (folder / ".mast-tui" / "workspace.db").read_bytes() == original
+    (folder / "other.json").write_text((folder / "run.json").read_text().replace("pod", "node"))
+    message = "has not judged it; run 'mast-tui judge' first"
+    other = cli.refused("lint", ".", "--judge", MODEL, "--json", says=message)
     assert [failure["path"] for failure in other.json["failed"]] == ["other.json"]
     for options, code, reason in (
         (("--judge", "other"), 1, "no judge 'other' in this workspace"),
@@ -227,7 +226,7 @@ def test_a_trace_without_a_judgement_fails_and_nothing_is_changed(cli: Cli, know
         (("--judge", MODEL, "--workspace", "no.db"), 1, "there is no workspace"),
     ):
         cli.refused("lint", "run.json", *options, says=reason, code=code)
-    assert not (known / "no.db").exists()
+    assert not (folder / "no.db").exists()
 
 
 def test_a_trace_that_has_grown_needs_another_judgement(cli: Cli, tmp_path: Path) -> None:
@@ -236,7 +235,7 @@ def test_a_trace_that_has_grown_needs_another_judgement(cli: Cli, tmp_path: Path
     cli.ok("judge", path.name, "--judge", "rules")
     cli.ok(*lint_rules)
     write(tmp_path, meta(), message("user", "go"), call("a"), output("a"), call("b"), output("b"))
-    done = cli(*lint_rules)
-    assert (done.code, f"it has grown since {RulesJudge().name}" in done.err) == (1, True)
+    result = cli(*lint_rules)
+    assert (result.code, f"it has grown since {RulesJudge().name}" in result.err) == (1, True)
     cli.ok("judge", path.name, "--judge", "rules")
     assert cli(*lint_rules).code == 3

@@ -35,7 +35,7 @@ HOSTILE: Final = (
 )
 
 COMMAND: Final = re.compile(r"::(?P<name>\w+)(?: (?P<settings>.*?))?::(?P<data>.*)")
-"""How GitHub's runner takes a line apart: settings end with the first ``::``."""
+"""A command as GitHub's runner parses a line: settings end with the first ``::``."""
 
 
 def decoded(text: str, *, setting: bool) -> str:
@@ -45,57 +45,57 @@ def decoded(text: str, *, setting: bool) -> str:
 
 
 def commands(text: str) -> list[tuple[str, dict[str, str], str]]:
-    """What the runner makes of lines that it is shown."""
-    found = []
+    """Return the commands that the runner finds in printed lines."""
+    parsed = []
     for line in text.split("\n"):
         assert "##[" not in line
         match = COMMAND.match(line.lstrip())
         if match is None:
             continue
         settings = dict(setting.split("=", 1) for setting in match["settings"].split(","))
-        found.append(
+        parsed.append(
             (
                 match["name"],
                 {name: decoded(value, setting=True) for name, value in settings.items()},
                 decoded(match["data"], setting=False),
             )
         )
-    return found
+    return parsed
 
 
-def report_of(words: str, *, line: int | None = 3, fails: bool = True) -> LintReport:
-    """A report in which everything that can be foreign is these words."""
-    name = words.encode("utf-8", "ignore").decode().replace("\0", "").replace("/", "") or "x"
+def report_of(text: str, *, line: int | None = 3, fails: bool = True) -> LintReport:
+    """Return a report in which this text stands for all foreign texts."""
+    name = text.encode("utf-8", "ignore").decode().replace("\0", "").replace("/", "") or "x"
     path = Path("runs") / name
     mode = MAST.mode("step_repetition")
-    inside = "" if line else f"/{words}"
+    inside = "" if line else f"/{text}"
     finding = PlacedFinding(
-        trace_id=words,
+        trace_id=text,
         path=path,
         place=FilePlace(path, line, inside),
-        key=words,
+        key=text,
         number=4,
         first=2,
         last=4,
         mode=mode,
         rule="repeated-call",
-        quote=words,
-        reason=words,
+        quote=text,
+        reason=text,
         confidence=0.5,
         decisive=None,
         fails=fails,
     )
     report = LintReport("judge:rules@2", MAST, (("repeated-call", mode),), "any")
-    report.traces.append(LintedTrace(words, path, (finding,)))
-    report.failed.append((Path("runs") / f"{name}.json", words))
+    report.traces.append(LintedTrace(text, path, (finding,)))
+    report.failed.append((Path("runs") / f"{name}.json", text))
     return report
 
 
 def test_sarif_of_the_samples_is_valid(cli: Cli, tmp_path: Path) -> None:
     shutil.copytree(samples_folder(), tmp_path / "runs of today")
-    done = cli("lint", "runs of today", "--rules", "all", "--format", "sarif")
-    assert done.code == 3
-    log = done.json
+    linted = cli("lint", "runs of today", "--rules", "all", "--format", "sarif")
+    assert linted.code == 3
+    log = linted.json
     assert validation_errors(log) == []
     (run,) = log["runs"]
     ids = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
@@ -112,8 +112,8 @@ def test_sarif_of_the_samples_is_valid(cli: Cli, tmp_path: Path) -> None:
         else:
             assert file.is_file()
             assert location["logicalLocations"][0]["fullyQualifiedName"].startswith("/")
-    marks = [json.dumps(result["partialFingerprints"]) for result in run["results"]]
-    assert len(set(marks)) == len(marks)
+    fingerprints = [json.dumps(result["partialFingerprints"]) for result in run["results"]]
+    assert len(set(fingerprints)) == len(fingerprints)
     del run["results"][0]["message"]
     assert validation_errors(log) != [], "the validator finds faults"
 
@@ -128,10 +128,12 @@ def test_junit_has_a_case_and_github_a_command_for_each_finding(cli: Cli, tmp_pa
     assert [(case.get("classname"), case.get("name")) for case in cases] == names
     failed = [case for case in cases if case.find("failure") is not None]
     assert suite.get("tests") == str(len(cases)) == "16"
-    assert suite.get("failures") == str(len(failed)) == str(sum(1 for t in traces if t["findings"]))
+    with_findings = [trace for trace in traces if trace["findings"]]
+    assert suite.get("failures") == str(len(failed)) == str(len(with_findings))
 
     annotations = commands(cli("lint", "runs", "--format", "github").out)
-    assert [(name, at["file"], at.get("line")) for name, at, _ in annotations] == [
+    annotated = [(level, where["file"], where.get("line")) for level, where, _ in annotations]
+    assert annotated == [
         ("error", finding["file"], None if finding["line"] is None else str(finding["line"]))
         for finding in document["findings"]
     ]
@@ -152,8 +154,8 @@ foreign = st.text(st.characters(), min_size=1, max_size=60)
 @example(HOSTILE[5], 3, True)
 @example(HOSTILE[6], None, True)
 @example(HOSTILE[7], 3, True)
-def test_foreign_text_is_escaped_in_every_format(words: str, line: int | None, fails: bool) -> None:
-    report = report_of(words, line=line, fails=fails)
+def test_foreign_text_is_escaped_in_every_format(text: str, line: int | None, fails: bool) -> None:
+    report = report_of(text, line=line, fails=fails)
     level = "error" if fails else "warning"
 
     annotations = commands(FORMATS["github"](report))
@@ -174,16 +176,16 @@ def test_foreign_text_is_escaped_in_every_format(words: str, line: int | None, f
     assert validation_errors(log) == []
     (result,) = log["runs"][0]["results"]
     assert result["level"] == level
-    text = result["message"]["text"]
-    assert re.search(r"(?<!\\)\]\(", text) is None, "a link"
-    assert re.search(r"(?<!\{)(?:\{\{)*\{(?!\{)", text) is None, "a placeholder"
-    if words == "a b:c%é?#":
-        place = result["locations"][0]["physicalLocation"]["artifactLocation"]
-        assert place == {"uri": "runs/a%20b%3Ac%25%C3%A9%3F%23", "uriBaseId": "%SRCROOT%"}
+    shown_text = result["message"]["text"]
+    assert re.search(r"(?<!\\)\]\(", shown_text) is None, "a link"
+    assert re.search(r"(?<!\{)(?:\{\{)*\{(?!\{)", shown_text) is None, "a placeholder"
+    if text == "a b:c%é?#":
+        location = result["locations"][0]["physicalLocation"]["artifactLocation"]
+        assert location == {"uri": "runs/a%20b%3Ac%25%C3%A9%3F%23", "uriBaseId": "%SRCROOT%"}
 
     document = json.loads(FORMATS["json"](report))
-    assert document["findings"][0]["quote"] == words
-    for form in ("text", "junit", "github"):
-        shown = FORMATS[form](report)
-        shown.encode("utf-8")
-        assert re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", shown) is None, form
+    assert document["findings"][0]["quote"] == text
+    for file_format in ("text", "junit", "github"):
+        output = FORMATS[file_format](report)
+        output.encode("utf-8")
+        assert re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", output) is None, file_format

@@ -1,4 +1,4 @@
-"""``study notes``, ``taxonomy`` and corrected definitions: how modes are made and changed."""
+"""``study notes`` and ``taxonomy``: open codes, new modes and agreement between versions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mast_tui.workspace.events.types import (
     StudySet,
     VerdictSet,
 )
-from tests.cli.conftest import Cli, opened
+from tests.cli.conftest import Cli, open_workspace
 from tests.judges.llm.server import MODEL, ModelServer, answer
 from tests.traces.checks import CORPUS, needs_corpus
 
@@ -32,25 +32,25 @@ ESCAPE = "asks twice \x1b[31mred"
 
 
 def label_trace(
-    workspace: Workspace, who: str, trace_id: str, *facts: Fact, done: bool = True
+    workspace: Workspace, annotator: str, trace_id: str, *facts: Fact, finished: bool = True
 ) -> None:
     """Append a pass in which all modes are absent, with further facts."""
-    finish = [PassFinished()] if done else []
+    finish = [PassFinished()] if finished else []
     modes = [VerdictSet(mode.slug, None, VerdictValue.ABSENT) for mode in MAST.modes]
     all_facts: list[Fact] = [PassStarted(PassKind.BLIND), *modes, *facts, *finish]
-    workspace.append([NewEvent(who, trace_id, MAST.ref, 1, fact) for fact in all_facts])
+    workspace.append([NewEvent(annotator, trace_id, MAST.ref, 1, fact) for fact in all_facts])
 
 
-def open_label(who: str, trace_id: str, note: str) -> LabelAdded:
-    name = f"{who}{trace_id}"
-    label = Label(name, who, trace_id, MAST.ref, OPEN_SLUG, Target("k1", "k1"), note=note)
+def open_label(annotator: str, trace_id: str, note: str) -> LabelAdded:
+    name = f"{annotator}{trace_id}"
+    label = Label(name, annotator, trace_id, MAST.ref, OPEN_SLUG, Target("k1", "k1"), note=note)
     return LabelAdded(label)
 
 
 @pytest.fixture
 def notes(cli: Cli) -> None:
     """Notes of alice and bob on three traces; bob has not finished the last."""
-    with opened() as workspace:
+    with open_workspace() as workspace:
         workspace.add_taxonomy(MAST)
         for trace_id in ("t1", "t2", "t3"):
             workspace.register_trace(TraceRecord(trace_id))
@@ -58,10 +58,10 @@ def notes(cli: Cli) -> None:
         label_trace(workspace, "alice", "t2", SpanNoteSet("k2", "", "wrong customer #who"))
         label_trace(workspace, "bob", "t1", open_label("bob", "t1", ESCAPE))
         label_trace(workspace, "bob", "t2")
-        label_trace(workspace, "bob", "t3", open_label("bob", "t3", "asks twice"), done=False)
+        label_trace(workspace, "bob", "t3", open_label("bob", "t3", "asks twice"), finished=False)
 
 
-def groups(cli: Cli, *options: str) -> list[str]:
+def group_names(cli: Cli, *options: str) -> list[str]:
     return [group["name"] for group in cli.json("study", "notes", *options)["groups"]]
 
 
@@ -100,7 +100,7 @@ def test_groups_of_a_model_are_for_annotators_who_may_see_its_notes(
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
 
     def source_and_groups(*options: str) -> tuple[str, list[str]]:
-        return cli.json("study", "notes", *options)["grouped_by"], groups(cli, *options)
+        return cli.json("study", "notes", *options)["grouped_by"], group_names(cli, *options)
 
     assert "no model is set" in cli("study", "notes", "--by", "model").err
     proposed = {"groups": [{"name": "Repeats itself", "notes": [1, 2]}]}
@@ -128,8 +128,8 @@ def test_tags_are_added_searched_exported_and_removed(cli: Cli, notes: None) -> 
     assert "wrong customer #who #mixup" in out
     # Tags are shown with the labels of their annotator only.
     cli("study", "notes", "--search", "asks", "--give", "again", *as_bob)
-    assert groups(cli, "--annotator", "alice") == ["#again", "#mixup"]
-    assert groups(cli, "--annotator", "carol") == []
+    assert group_names(cli, "--annotator", "alice") == ["#again", "#mixup"]
+    assert group_names(cli, "--annotator", "carol") == []
     text = cli.export("jsonl")
     assert '"record": "tags"' in text
     Path("all.jsonl").write_text(text)
@@ -139,7 +139,7 @@ def test_tags_are_added_searched_exported_and_removed(cli: Cli, notes: None) -> 
     assert cli.export("jsonl", *other) == text
     removed = cli("study", "notes", "--tag", "mixup", "--give", "mixup", *as_bob)
     assert "#mixup: removed from 1" in removed.err
-    assert groups(cli, "--tag", "mixup", *as_bob) == []
+    assert group_names(cli, "--tag", "mixup", *as_bob) == []
     assert "one word" in cli("study", "notes", "--give", "two words", *as_bob).err
 
 
@@ -153,13 +153,13 @@ def test_annotators_see_notes_of_others_on_traces_they_have_finished(cli: Cli, n
     assert {place["trace_id"] for place in places("alice")} == {"t1", "t2"}
     assert places("carol") == []
     assert cli.json("study", "notes", "--annotator", "carol")["saturation"]["traces"] == 0
-    with opened() as workspace:
-        revealed = [one.trace_id for one in workspace.passes() if one.revealed_at is not None]
-    assert sorted(revealed) == ["t1", "t1", "t2"]
+    with open_workspace() as workspace:
+        passes = [p for p in workspace.passes() if p.revealed_at is not None]
+    assert sorted(p.trace_id for p in passes) == ["t1", "t1", "t2"]
 
 
-def test_notes_of_an_empty_workspace_say_what_to_do(cli: Cli) -> None:
-    with opened():
+def test_an_empty_list_of_notes_names_the_keys_for_open_codes(cli: Cli) -> None:
+    with open_workspace():
         pass
     assert "the keys '0' '0' label a failure that no mode describes" in cli("study", "notes").out
 
@@ -183,7 +183,7 @@ def test_a_mode_is_made_of_a_group_and_undone(cli: Cli, notes: None) -> None:
     assert agreed["taxonomy"] == "mast@3+1"
     assert agreed["modes"]["1.6"]["raw_agreement"]["value"] == 1.0
     cli.ok("taxonomy", "migrate", "--undo")
-    assert len(groups(cli)) == 2
+    assert len(group_names(cli)) == 2
 
 
 def test_a_mode_that_cannot_be_made_is_refused(cli: Cli, notes: None) -> None:
@@ -192,11 +192,11 @@ def test_a_mode_that_cannot_be_made_is_refused(cli: Cli, notes: None) -> None:
         (("--search", "nothing such", "--category", CATEGORY), "no open code is chosen"),
         (("--category", CATEGORY), "choose the open codes with --group"),
     ):
-        done = cli("taxonomy", "add", "Asks twice", *options)
-        assert done.code != 0
-        assert message in done.err
+        result = cli("taxonomy", "add", "Asks twice", *options)
+        assert result.code != 0
+        assert message in result.err
     # Under a study, only its lead may add a mode.
-    with opened() as workspace:
+    with open_workspace() as workspace:
         fact = StudySet(None, Study(MAST.ref, ("alice", "bob"), batches=(("t1", "t2"),)))
         workspace.append([NewEvent("olga", None, MAST.ref, None, fact)])
         remember_person(workspace, "alice")

@@ -1,4 +1,4 @@
-"""Requests are filled from the options of a command, and rules refuse what does not go together."""
+"""Requests made from the options of a command, and rules that refuse combinations of options."""
 
 from __future__ import annotations
 
@@ -70,12 +70,12 @@ def box_command(request: BoxRequest) -> None:
 def test_a_line_becomes_a_request_or_is_refused(
     line: str, request_or_message: BoxRequest | str
 ) -> None:
-    done = CliRunner().invoke(box_command, line.split())
+    result = CliRunner().invoke(box_command, line.split())
     if isinstance(request_or_message, BoxRequest):
-        assert done.output.strip() == repr(request_or_message)
+        assert result.output.strip() == repr(request_or_message)
     else:
-        assert done.exit_code == 2
-        assert request_or_message in done.output
+        assert result.exit_code == 2
+        assert request_or_message in result.output
 
 
 def test_a_rule_on_an_option_that_is_none_is_found_at_once() -> None:

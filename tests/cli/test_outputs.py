@@ -1,4 +1,4 @@
-"""Files that commands write, replace and leave alone."""
+"""Files that commands write, replace or refuse to replace."""
 
 from __future__ import annotations
 
@@ -38,10 +38,11 @@ NO_FIGURES = ("--rounds", "0", "--no-spans")
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a run that the workspace knows, labelled by two people."""
+def source_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a workspace and a run in it, labelled by two annotators."""
     folder = tmp_path_factory.mktemp("made")
-    run_file, table = folder / "run.json", folder / "labels.csv"
+    run_file = folder / "run.json"
+    table = folder / "labels.csv"
     run_file.write_text(json.dumps(CHAT), encoding="utf-8")
     (trace,) = read_file(run_file, named=True).traces
     table.write_text(LABELS.format(id=trace.identity.trace_id), encoding="utf-8")
@@ -56,18 +57,18 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def labelled(cli: Cli, made: Path, tmp_path: Path) -> Path:
-    """A copy of that folder, in which commands run."""
-    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+def labelled(cli: Cli, source_folder: Path, tmp_path: Path) -> Path:
+    """A copy of that folder as the current directory."""
+    shutil.copytree(source_folder, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 
 def write_claude_run(folder: Path) -> None:
-    """A session and the file of its sub-agent."""
+    """Write a session and the file of its sub-agent."""
     folder.mkdir()
     main = [user("u1", None, "go"), agent("a1", "u1", "I go")]
     side = [user("w0", None, "look"), agent("w1", "w0", "seen")]
-    side = [{**one, "agentId": "x1", "isSidechain": True} for one in side]
+    side = [{**record, "agentId": "x1", "isSidechain": True} for record in side]
     session = str(main[0]["sessionId"])
     for name, records in ((session, main), ("agent-x1", side)):
         text = "".join(json.dumps(record) + "\n" for record in records)
@@ -82,7 +83,7 @@ def write_database(path: Path) -> None:
 
 
 def contents(folder: Path) -> dict[Path, bytes]:
-    """Every file below a folder, but what SQLite keeps beside the workspace in use."""
+    """Read every file below a folder except those of the workspace."""
     return {
         path: path.read_bytes()
         for path in folder.rglob("*")
@@ -91,8 +92,8 @@ def contents(folder: Path) -> dict[Path, bytes]:
 
 
 @pytest.fixture
-def strangers(labelled: Path) -> Path:
-    """Beside it files that nobody has told the workspace of."""
+def folder(labelled: Path) -> Path:
+    """That folder with files that the workspace does not know."""
     write_claude_run(labelled / "c2")
     (labelled / "runs").mkdir()
     write(labelled / "runs", meta(), message("user", "go"), name="new.jsonl")
@@ -128,46 +129,46 @@ def strangers(labelled: Path) -> Path:
         ("convert run.json -o", "notes.md", "not written by mast-tui"),
     ],
 )
-def test_files_of_others_are_replaced_with_force_only(
-    cli: Cli, strangers: Path, command: str, file: str, reason: str
+def test_foreign_files_are_replaced_only_with_force(
+    cli: Cli, folder: Path, command: str, file: str, reason: str
 ) -> None:
-    before = contents(strangers)
+    previous = contents(folder)
     args = command.split()
     if args[-1].startswith("-"):
         args.append(file)
     refused = cli.refused(*args, says=(file, reason, "give another file, or use --force"))
     assert refused.err.count("\n") == 1
-    assert contents(strangers) == before
+    assert contents(folder) == previous
     cli.ok(*args, "--force")
-    assert (strangers / file).read_bytes() != before.get(strangers / file)
+    assert (folder / file).read_bytes() != previous.get(folder / file)
 
 
-def test_the_workspace_in_use_and_its_traces_are_never_replaced(cli: Cli, strangers: Path) -> None:
+def test_the_current_workspace_and_its_traces_are_never_replaced(cli: Cli, folder: Path) -> None:
     cli.ok("judge", "c2", "--judge", "rules")
-    before = contents(strangers)
-    (strangers / "link.json").symlink_to("run.json")
-    kept = cli.json("status")["workspace"]
-    known = (kept, f"{kept}-journal", "run.json", "link.json", "c2/agent-x1.jsonl")
+    previous = contents(folder)
+    (folder / "link.json").symlink_to("run.json")
+    database = cli.json("status")["workspace"]
+    outputs = (database, f"{database}-journal", "run.json", "link.json", "c2/agent-x1.jsonl")
     commands = (
         ("export", "--format", "gold", "-o"),
         ("report", "--rounds", "0", "--html"),
         ("agree", *NO_FIGURES, "--csv"),
         ("convert", "runs/sd.json", "-o"),
     )
-    for command, output, force in product(commands, known, ((), ("--force",))):
+    for command, output, force in product(commands, outputs, ((), ("--force",))):
         err = cli.refused(*command, output, *force, says="give another").err
         assert err.count("\n") == 1
         assert not force or "--force" not in err
     cli.ok("status")
-    assert not Path(f"{kept}-journal").exists()
-    (strangers / "link.json").unlink()
+    assert not Path(f"{database}-journal").exists()
+    (folder / "link.json").unlink()
     # A trace to convert is not replaced by itself.
     itself = ("convert", "runs/sd.json", "runs/new.jsonl", "-o", "runs/new.jsonl", "--force")
     cli.refused(*itself, says="never overwritten")
-    assert contents(strangers) == before
+    assert contents(folder) == previous
 
 
-def test_own_files_are_replaced_whatever_their_names(cli: Cli, labelled: Path) -> None:
+def test_files_of_mast_tui_are_replaced_whatever_their_names(cli: Cli, labelled: Path) -> None:
     for file_format, end in zip(EXPORT_FORMATS, cycle(("out", "txt", "log"))):
         (labelled / file_format).mkdir(exist_ok=True)
         for _ in range(2):
@@ -207,14 +208,14 @@ def test_figures_replace_only_figures(cli: Cli, tmp_path: Path) -> None:
     drawn = sorted((tmp_path / "drawn").iterdir())
     assert drawn
     drawn[-1].write_text("<svg>mine</svg>", "utf-8")
-    before = contents(tmp_path)
+    previous = contents(tmp_path)
     cli.refused(*args, "--html", "page.html", says="not written by mast-tui")
-    assert contents(tmp_path) == before
+    assert contents(tmp_path) == previous
     cli.ok(*args, "--html", "page.html", "--force")
     assert "mine" not in drawn[-1].read_text("utf-8")
 
 
-LIMITED = """
+LIMITED_SCRIPT = """
 import resource, sys
 from mast_tui.cli.dispatch import run
 from mast_tui.cli.command_line import split_command
@@ -226,41 +227,41 @@ sys.exit(run(split_command(sys.argv[2:])))
 def test_an_export_that_fails_leaves_the_older_gold_and_datasheet(cli: Cli, labelled: Path) -> None:
     cli.ok("export", "--format", "gold", "-o", "g.json")
     cli.label(*LABELS.format(id="another").replace("alice", "carol").splitlines()[1:])
-    # A limit allows the datasheet, and what SQLite writes, but not the gold.
+    # The limit allows the files of the datasheet and of SQLite, but not the gold.
     cli.ok("export", "--format", "gold", "-o", "size.json")
     sheet, gold = (labelled / f"size.{end}" for end in ("datasheet.md", "json"))
-    room = (sheet.stat().st_size + gold.stat().st_size) // 2
-    assert sheet.stat().st_size < room < gold.stat().st_size
+    limit = (sheet.stat().st_size + gold.stat().st_size) // 2
+    assert sheet.stat().st_size < limit < gold.stat().st_size
     sheet.unlink()
     gold.unlink()
-    before = contents(labelled)
+    previous = contents(labelled)
     command = ("export", "--format", "gold", "-o", "g.json")
-    args = [sys.executable, "-c", LIMITED, str(room), *command]
-    done = subprocess.run(args, cwd=labelled, capture_output=True, timeout=120, check=False)
-    assert done.returncode == 1
-    assert b"g.json: cannot be written: File too large" in done.stderr
-    assert contents(labelled) == before
+    args = [sys.executable, "-c", LIMITED_SCRIPT, str(limit), *command]
+    result = subprocess.run(args, cwd=labelled, capture_output=True, timeout=120, check=False)
+    assert result.returncode == 1
+    assert b"g.json: cannot be written: File too large" in result.stderr
+    assert contents(labelled) == previous
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
 
 
 @pytest.mark.parametrize("file_format", ["gold", "label-studio"])
-def test_nothing_is_written_beside_a_pipe(cli: Cli, labelled: Path, file_format: str) -> None:
+def test_an_export_to_a_pipe_writes_no_file(cli: Cli, labelled: Path, file_format: str) -> None:
     pipe = labelled / "pipe"
     os.mkfifo(pipe)
     (labelled / "link").symlink_to("pipe")
-    found: list[bytes] = []
-    thread = threading.Thread(target=lambda: found.append(pipe.read_bytes()), daemon=True)
+    received: list[bytes] = []
+    thread = threading.Thread(target=lambda: received.append(pipe.read_bytes()), daemon=True)
     thread.start()
-    before = contents(labelled)
-    done = cli("export", "--format", file_format, "-o", "link")
+    previous = contents(labelled)
+    result = cli("export", "--format", file_format, "-o", "link")
     thread.join(60)
-    assert (done.code, "nothing is written beside it" in done.err) == (0, True)
-    assert json.loads(found[0])
+    assert (result.code, "nothing is written beside it" in result.err) == (0, True)
+    assert json.loads(received[0])
     assert pipe.is_fifo()
-    assert contents(labelled) == before
+    assert contents(labelled) == previous
 
 
-def test_stdout_gets_the_export_alone(cli: Cli, labelled: Path) -> None:
+def test_stdout_contains_only_the_export(cli: Cli, labelled: Path) -> None:
     (labelled / "stdout").symlink_to("/proc/self/fd/1")
     for command, beginning in (
         ("export --format gold -o stdout", b'{\n "format": "mast-tui-gold"'),
@@ -269,10 +270,10 @@ def test_stdout_gets_the_export_alone(cli: Cli, labelled: Path) -> None:
         ("guard build --labels alice -o -", b'format = "mast-tui guards"'),
     ):
         args = [sys.executable, "-m", "mast_tui", *command.split()]
-        done = subprocess.run(args, cwd=labelled, capture_output=True, timeout=120, check=False)
-        begins_right = done.stdout.startswith(beginning)
-        assert (done.returncode, begins_right) == (0, True), (command, done)
-        assert b"1 labelled trace" in done.stderr or b"1 trace" in done.stderr
+        result = subprocess.run(args, cwd=labelled, capture_output=True, timeout=120, check=False)
+        has_beginning = result.stdout.startswith(beginning)
+        assert (result.returncode, has_beginning) == (0, True), (command, result)
+        assert b"1 labelled trace" in result.stderr or b"1 trace" in result.stderr
     assert (labelled / "stdout").is_symlink()
     assert not (labelled / "-").exists()
 
@@ -287,8 +288,8 @@ def test_stdout_gets_the_export_alone(cli: Cli, labelled: Path) -> None:
 def test_stdout_is_refused_for_several_outputs(
     cli: Cli, labelled: Path, command: str, message: str
 ) -> None:
-    before = contents(labelled)
-    done = cli(*command.split())
-    assert (done.code != 0, done.out) == (True, "")
-    assert message in done.err
-    assert contents(labelled) == before
+    previous = contents(labelled)
+    result = cli(*command.split())
+    assert (result.code != 0, result.out) == (True, "")
+    assert message in result.err
+    assert contents(labelled) == previous

@@ -1,4 +1,4 @@
-"""``mast-tui page``: what pages show to whom, and the labels that come back from them."""
+"""``mast-tui page``: contents of pages for each reader, and import of their labels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mast_tui.session import resolve_blind
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import NewEvent, Workspace
 from mast_tui.workspace.events.types import Decided, SpanNoteSet
-from tests.cli.conftest import Cli, opened
+from tests.cli.conftest import Cli, open_workspace
 from tests.traces.test_pictures import RED, anthropic_image, png
 
 MAST = load_mast()
@@ -46,8 +46,8 @@ LABELS = HEADING + (
 )
 
 
-class Elements(HTMLParser):
-    """The elements of a page, its text, and the elements that were left open."""
+class ParsedPage(HTMLParser):
+    """The elements of a page, its text, and the elements without an end."""
 
     EMPTY = frozenset({"meta", "br", "input", "img", "link"})
 
@@ -118,33 +118,32 @@ def trace(tmp_path: Path, cli: Cli) -> Path:
         "2026-05-05",
         reason="It does not",
     )
-    with opened() as workspace:
+    with open_workspace() as workspace:
         workspace.append([NewEvent("carol", "run", MAST.ref, 1, Decided(mode, None, decision))])
     return path
 
 
-def page(cli: Cli, trace: object, name: str = "run.html", *options: object) -> str:
-    """Write a page and return its text."""
+def write_page(cli: Cli, trace: object, name: str = "run.html", *options: object) -> str:
     markdown = ["--markdown"] if name.endswith("md") else []
     cli.ok("page", trace, "-o", name, *markdown, *options)
     return Path(name).read_text("utf-8")
 
 
-def exported(cli: Cli, *options: str) -> str:
-    """Return all labels of a workspace as csv-long, without when judges finished."""
+def export_labels(cli: Cli, *options: str) -> str:
+    """Return all labels of a workspace as csv-long, without the judges' finish times."""
     return JUDGE_FINISHED.sub(r"\1", cli.export("csv-long", "--labels", "all", *options))
 
 
-def test_labels_come_back_from_a_page_without_loss(cli: Cli, trace: Path) -> None:
-    content = page(cli, trace)
-    before = exported(cli)
+def test_labels_are_imported_from_a_page_without_loss(cli: Cli, trace: Path) -> None:
+    content = write_page(cli, trace)
+    original = export_labels(cli)
     cli.ok("import", "run.html", "--format", "page")
-    assert exported(cli) == before, "a page changes the workspace that it came from"
+    assert export_labels(cli) == original, "a page changes its own workspace"
     elsewhere = ("--workspace", "elsewhere.db")
     imported = cli.json("import", "run.html", "--format", "page", *elsewhere)
-    assert imported["labels"] == before.count(",present,")
+    assert imported["labels"] == original.count(",present,")
     assert imported["events"]["known"] == 0
-    assert exported(cli, *elsewhere) == before
+    assert export_labels(cli, *elsewhere) == original
     with closing(Workspace.open("elsewhere.db")) as workspace:
         (record,) = workspace.traces()
         assert (record.system, record.score, record.spans) == ("made", 0.25, len(TEXTS))
@@ -157,13 +156,13 @@ def test_labels_come_back_from_a_page_without_loss(cli: Cli, trace: Path) -> Non
 
 
 def test_a_page_shows_the_run_with_labels_notes_and_decisions(cli: Cli, trace: Path) -> None:
-    content = page(cli, trace)
-    shown = Elements(content)
-    assert shown.open == []
-    ids = [attributes["id"] for _, attributes in shown.elements if "id" in attributes]
+    content = write_page(cli, trace)
+    parsed = ParsedPage(content)
+    assert parsed.open == []
+    ids = [attributes["id"] for _, attributes in parsed.elements if "id" in attributes]
     assert len(ids) == len(set(ids))
     assert {f"span-{number}" for number in range(1, len(TEXTS) + 1)} <= set(ids)
-    links = [attributes["href"] or "" for tag, attributes in shown.elements if tag == "a"]
+    links = [attributes["href"] or "" for tag, attributes in parsed.elements if tag == "a"]
     assert {link[1:] for link in links} <= set(ids)
     assert "<mark" in content
     for text in (
@@ -174,28 +173,28 @@ def test_a_page_shows_the_run_with_labels_notes_and_decisions(cli: Cli, trace: P
         "line 59 of the log",
         "bash -lc \nkubectl rollout restart\nsleep 5",
     ):
-        assert text in shown.text
-    markdown = page(cli, trace, "run.md")
+        assert text in parsed.text
+    markdown = write_page(cli, trace, "run.md")
     for text in ("says one thing", "two⏎lines", "keep in mind", "line 59 of the log", "### #4 "):
         assert text in markdown
     assert "<script>" not in markdown.replace("```", "").split("## Run")[0]
-    letters = page(cli, trace, "letters.html", "--pseudonyms")
+    pseudonymous = write_page(cli, trace, "letters.html", "--pseudonyms")
     for name in ("mira", "tomas", "carol"):
-        assert name not in letters
+        assert name not in pseudonymous
 
 
 def test_foreign_text_is_no_markup(cli: Cli, trace: Path) -> None:
-    with opened() as workspace:
+    with open_workspace() as workspace:
         fact = SpanNoteSet("s2", "", CLOSING)
         workspace.append([NewEvent("tomas", "run", MAST.ref, 2, fact)])
-    shown = Elements(page(cli, trace))
-    tags = [tag for tag, _ in shown.elements]
+    parsed = ParsedPage(write_page(cli, trace))
+    tags = [tag for tag, _ in parsed.elements]
     assert tags.count("script") == 2
     assert "img" not in tags
-    assert not any(name.startswith("on") for _, attributes in shown.elements for name in attributes)
-    assert MARKUP in shown.text
-    assert "\x1b" not in shown.text
-    assert "\u202e" not in shown.text
+    assert not any(name.startswith("on") for _, names in parsed.elements for name in names)
+    assert MARKUP in parsed.text
+    assert "\x1b" not in parsed.text
+    assert "\u202e" not in parsed.text
     cli.ok("import", "run.html", "--format", "page", "--workspace", "elsewhere.db")
     index = render_index_markdown({"a b.md": "x](javascript:1) ![p](q)\n# H <img src=x>\x1b"})
     link = "[x\\](javascript:1) !\\[p\\](q)⏎\\# H \\<img src=x\\>␛](a%20b.md)"
@@ -203,17 +202,17 @@ def test_foreign_text_is_no_markup(cli: Cli, trace: Path) -> None:
 
 
 def test_a_page_shows_no_more_than_its_reader_may_see(cli: Cli, trace: Path) -> None:
-    with opened() as workspace:
+    with open_workspace() as workspace:
         workspace.add_annotator("newcomer", AnnotatorKind.HUMAN)
         resolve_blind(workspace, "newcomer", blind=True, taxonomy=MAST.ref)
     for name, options in (("run.html", ()), ("run.md", ("--markdown",))):
-        done = cli.ok("page", trace, "-o", name, "--annotator", "newcomer", *options)
-        assert "other people's labels on 1 trace are left out" in done.err
+        result = cli.ok("page", trace, "-o", name, "--annotator", "newcomer", *options)
+        assert "other people's labels on 1 trace are left out" in result.err
         content = Path(name).read_text("utf-8")
         for hidden in ("mira", "tomas", "carol", "judge:rules", "Outcome", "0.25", "one thing"):
             assert hidden not in content
         assert "evidence down first" in content
-    assert "says one thing" in page(cli, trace)
+    assert "says one thing" in write_page(cli, trace)
 
 
 def test_pictures_are_in_the_page_unless_it_is_redacted(cli: Cli) -> None:
@@ -225,14 +224,14 @@ def test_pictures_are_in_the_page_unless_it_is_redacted(cli: Cli) -> None:
     ]
     record = {"messages": [{"role": "user", "content": [anthropic_image(RED), *files]}]}
     Path("seen.json").write_text(json.dumps(record))
-    parsed = Elements(page(cli, "seen.json"))
+    parsed = ParsedPage(write_page(cli, "seen.json"))
     sources = [attributes for tag, attributes in parsed.elements if tag == "img"]
     assert [(image["width"], image["height"]) for image in sources] == [("64", "48"), ("8", "4")]
     assert sources[0]["src"] == f"data:image/png;base64,{RED}"
     assert "PNG, 64 × 48" in parsed.text
     assert "missing<b>.png (No such file" in parsed.text
-    assert "*Picture: PNG, 64 × 48" in page(cli, "seen.json", "seen.md")
-    assert "<img" not in page(cli, "seen.json", "masked.html", "--redact")
+    assert "*Picture: PNG, 64 × 48" in write_page(cli, "seen.json", "seen.md")
+    assert "<img" not in write_page(cli, "seen.json", "masked.html", "--redact")
 
 
 def test_a_page_lists_the_changed_files(cli: Cli) -> None:
@@ -244,9 +243,9 @@ def test_a_page_lists_the_changed_files(cli: Cli) -> None:
         {"role": "tool", "tool_call_id": "c", "content": "Error: disk full", "is_error": True},
     ]
     Path("seen.json").write_text(json.dumps({"messages": messages}))
-    text = " ".join(Elements(page(cli, "seen.json")).text.split())
+    text = " ".join(ParsedPage(write_page(cli, "seen.json")).text.split())
     assert "1 file changed <b>.py #2 failed" in text
-    assert "- \\<b\\>.py: #2 failed" in page(cli, "seen.json", "seen.md")
+    assert "- \\<b\\>.py: #2 failed" in write_page(cli, "seen.json", "seen.md")
 
 
 def test_several_runs_become_a_folder_with_an_index(cli: Cli) -> None:
@@ -257,7 +256,7 @@ def test_several_runs_become_a_folder_with_an_index(cli: Cli) -> None:
     cli.ok("page", runs, "-o", "pages")
     names = {path.name for path in Path("pages").iterdir()}
     assert names == {"index.html", "a.html", "index-2.html"}
-    index = Elements(Path("pages/index.html").read_text("utf-8"))
+    index = ParsedPage(Path("pages/index.html").read_text("utf-8"))
     links = [attributes["href"] or "" for tag, attributes in index.elements if tag == "a"]
     assert sorted(links) == ["a.html", "index-2.html"]
     cli.ok("page", runs, "-o", "texts", "--markdown")
@@ -265,7 +264,7 @@ def test_several_runs_become_a_folder_with_an_index(cli: Cli) -> None:
 
 
 def test_a_damaged_page_is_refused(cli: Cli, trace: Path) -> None:
-    content = page(cli, trace)
+    content = write_page(cli, trace)
     for damaged, message in (
         ("<p>another page</p>", "is not a mast-tui page with labels"),
         (content.replace('"records": [', '"records": [{"record": "gold"}, '), "gold"),

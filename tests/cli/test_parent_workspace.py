@@ -1,4 +1,4 @@
-"""Commands report the workspace that they have found in a parent folder."""
+"""Reports of a workspace that a command has found in a parent folder."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ COMMANDS = [
 
 
 @pytest.fixture
-def below(cli: Cli, tmp_path: Path) -> Path:
+def subfolder(cli: Cli, tmp_path: Path) -> Path:
     """A folder below that of a workspace, with a trace and a file of labels."""
     folder = tmp_path / "below"
     (folder / "runs").mkdir(parents=True)
     shutil.copy(samples_folder() / "cart-valkey-noeviction.jsonl", folder / "runs")
-    for place in (tmp_path, folder):
-        (place / "labels.csv").write_text(LABELS)
+    for parent in (tmp_path, folder):
+        (parent / "labels.csv").write_text(LABELS)
     cli.ok("import", "labels.csv", "--format", "csv-long", "--allow-new")
     study = ("study", "set", "below/runs", "--annotators", "ann,bob")
     cli.ok(*study)
@@ -44,39 +44,39 @@ def below(cli: Cli, tmp_path: Path) -> Path:
 
 
 def test_a_workspace_of_a_parent_folder_is_reported_once_on_stderr(
-    cli: Cli, below: Path, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, subfolder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert cli("status").err == ""
-    monkeypatch.chdir(below)
-    place = Path("..", ".mast-tui", "workspace.db")
-    for words in COMMANDS:
-        done = cli(*words)
-        assert (words, done.err.count(LINE)) == (words, 1)
-        assert "parent folder" not in done.out
-        named = cli(*words, "--workspace", place)
+    monkeypatch.chdir(subfolder)
+    database = Path("..", ".mast-tui", "workspace.db")
+    for command in COMMANDS:
+        result = cli(*command)
+        assert (command, result.err.count(LINE)) == (command, 1)
+        assert "parent folder" not in result.out
+        named = cli(*command, "--workspace", database)
         assert "found in a parent folder" not in named.err
-    done = cli("status", "--json")
-    assert Path(done.json["workspace"]).samefile(place)
-    assert LINE in done.err
+    result = cli("status", "--json")
+    assert Path(result.json["workspace"]).samefile(database)
+    assert LINE in result.err
     for reading in (("inspect", "runs"), ("search", "redis", "runs")):
         assert "workspace" not in cli(*reading).err
 
 
 @pytest.mark.parametrize(
-    "words",
+    "command",
     [("agree",), ("status",), ("report",), ("export", "--format", "gold", "-o", "gold.json")],
 )
 def test_without_a_workspace_the_labels_of_the_sample_traces_are_named(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    assert "sample" not in cli(*words).err
+    assert "sample" not in cli(*command).err
     samples = samples_workspace_path()
     (tmp_path / "labels.csv").write_text(LABELS)
     samples.parent.mkdir(parents=True)
     importing = ("import", "labels.csv", "--format", "csv-long", "--allow-new")
     assert cli(*importing, "--workspace", samples).code == 0
-    done = cli(*words)
-    assert (done.code, f"sample traces are in {samples}" in done.err) == (1, True)
-    assert cli(*words, "--workspace", samples).code == 0
-    assert "sample" not in cli(*words, "--workspace", tmp_path / "other.db").err
+    result = cli(*command)
+    assert (result.code, f"sample traces are in {samples}" in result.err) == (1, True)
+    assert cli(*command, "--workspace", samples).code == 0
+    assert "sample" not in cli(*command, "--workspace", tmp_path / "other.db").err

@@ -1,4 +1,4 @@
-"""Pages and exports with masks: no secret is left, and labels keep their places."""
+"""Pages and exports with masks: no secrets, and labels on the same spans."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HEADING = (
 
 @pytest.fixture
 def labelled(tmp_path: Path, cli: Cli) -> Path:
-    """A trace with secrets that two people have labelled, in quotes and notes as well."""
+    """A trace with secrets, and labels of two annotators with secrets in quotes and notes."""
     messages = [
         {"role": "user", "content": f"Refund {MAIL}, card {CARD}, and tell me when it is done."},
         {"role": "assistant", "content": f"I have asked {MAIL} for it."},
@@ -35,8 +35,8 @@ def labelled(tmp_path: Path, cli: Cli) -> Path:
     for name in ("mira", "tomas"):
         for mode, quote in zip(("1.1", "1.2", "1.3"), quotes, strict=True):
             start = text.index(quote)
-            place = f'{keys[0]},{keys[0]},"{quote}",{start},{start + len(quote)},fatal'
-            rows.append(f'{trace["id"]},{name},{mode},present,{place},"ask {MAIL}"')
+            target = f'{keys[0]},{keys[0]},"{quote}",{start},{start + len(quote)},fatal'
+            rows.append(f'{trace["id"]},{name},{mode},present,{target},"ask {MAIL}"')
         rows.append(f"{trace['id']},{name},,note,{keys[1]},,,,,,{CARD}")
         rows.append(f"{trace['id']},{name},,finished,,,,,,,")
     (tmp_path / "labels.csv").write_text(HEADING + "\n".join(rows) + "\n", "utf-8")
@@ -45,8 +45,7 @@ def labelled(tmp_path: Path, cli: Cli) -> Path:
     return path
 
 
-def no_secret_is_left(text: str) -> None:
-    """Check that no part of a secret is in a text."""
+def check_no_secrets(text: str) -> None:
     for part in (MAIL, "lovelace", CARD, "1111 1111"):
         assert part not in text
 
@@ -70,8 +69,8 @@ def test_quotes_without_offsets_have_no_part_of_a_secret(
     export = ("export", "--format", "csv-long", "--labels", "ann", "-o", target, "--redact")
     cli.ok(*export)
     text = target.read_text("utf-8")
-    no_secret_is_left(text)
-    # Where the text shows that no secret is in it, a quote stays.
+    check_no_secrets(text)
+    # A quote stays if the text of the trace is available and shows no secret in it.
     assert ("tell me when" in text) is not is_moved
 
 
@@ -86,18 +85,19 @@ def test_no_secret_is_left_in_any_export(cli: Cli, tmp_path: Path, labelled: Pat
         cli.ok("export", *options)
         files = [file for file in target.rglob("*") if file.is_file()]
         assert files
-        no_secret_is_left("".join(file.read_text("utf-8") for file in files))
+        check_no_secrets("".join(file.read_text("utf-8") for file in files))
 
 
-def test_quotes_without_a_secret_keep_their_places(cli: Cli, labelled: Path) -> None:
-    plain, masked = cli.rows(labels="mira"), cli.rows("--redact", labels="mira")
-    for before, after in zip(plain, masked, strict=True):
-        if before["quote"] == "tell me when":
-            assert after["quote"] == before["quote"]
-            assert after["char_start"] == before["char_start"]
-        elif before["quote"]:
-            assert after["quote"].startswith("[email ")
-            assert after["char_start"] == ""
+def test_quotes_without_a_secret_keep_their_offsets(cli: Cli, labelled: Path) -> None:
+    plain = cli.rows(labels="mira")
+    masked = cli.rows("--redact", labels="mira")
+    for original, redacted in zip(plain, masked, strict=True):
+        if original["quote"] == "tell me when":
+            assert redacted["quote"] == original["quote"]
+            assert redacted["char_start"] == original["char_start"]
+        elif original["quote"]:
+            assert redacted["quote"].startswith("[email ")
+            assert redacted["char_start"] == ""
     cli.ok("import", "exported", "--format", "csv-long", "--workspace", "w.db")
 
 
@@ -106,13 +106,13 @@ def test_a_page_shows_masks_and_highlights_quotes_in_them(cli: Cli, labelled: Pa
         options = ["--markdown"] if name.endswith("md") else []
         cli.ok("page", labelled, "-o", name, "--redact", *options)
         content = Path(name).read_text("utf-8")
-        no_secret_is_left(content)
+        check_no_secrets(content)
         assert "[email " in content
     assert ">tell me when</mark>" in Path("run.html").read_text("utf-8")
     cli.ok("import", "run.html", "--format", "page", "--workspace", "w.db")
 
 
-def test_own_patterns_are_masked(cli: Cli, labelled: Path) -> None:
+def test_matches_of_the_users_patterns_are_masked(cli: Cli, labelled: Path) -> None:
     Path("patterns.txt").write_text("verb = Refund\n", "utf-8")
     options = ("page", labelled, "-o", "run.html", "--redact-file", "patterns.txt")
     cli.ok(*options)
@@ -120,7 +120,7 @@ def test_own_patterns_are_masked(cli: Cli, labelled: Path) -> None:
     assert "[verb " in content
     assert MAIL in content
     cli.ok(*options, "--redact")
-    no_secret_is_left(Path("run.html").read_text("utf-8"))
+    check_no_secrets(Path("run.html").read_text("utf-8"))
 
 
 def test_masks_are_the_same_in_pages_and_converted_traces(cli: Cli, labelled: Path) -> None:

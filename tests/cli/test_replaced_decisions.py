@@ -36,8 +36,8 @@ from mast_tui.workspace.events.types import (
 )
 from mast_tui.workspace.judgements import store_judgement
 from mast_tui.workspace.records import MergeRefused
-from tests.cli.conftest import Cli, opened
-from tests.exchange.words import MAST, SLUGS
+from tests.cli.conftest import Cli, open_workspace
+from tests.exchange.strategies import MAST, SLUGS
 
 SAMPLES: Final = samples_folder() / "workspace.jsonl"
 HEAD: Final = {"record": "workspace", "format": "mast-tui-workspace", "version": 5}
@@ -48,17 +48,17 @@ EARLY, NOON, LATE = (f"2026-05-04T{hour:02}:00:00Z" for hour in (9, 12, 15))
 Line = dict[str, Any]
 
 
-def decided(
+def on_mode(
     author: str, time: str, value: str = "absent", target: Target | None = None, item: str = MODE
 ) -> Decision:
     targets = () if target is None else (target,)
     return Decision(MODE, item, VerdictValue(value), targets, (), (), author, time)
 
 
-def placed(author: str, time: str, key: str, value: str = "present") -> Decision:
-    """Return a decision on a place of the mode."""
+def on_span(author: str, time: str, key: str, value: str = "present") -> Decision:
+    """Make a decision on one span of the mode."""
     target = Target(key, key)
-    return decided(author, time, value, target, item_id(MODE, target))
+    return on_mode(author, time, value, target, item_id(MODE, target))
 
 
 def decide(workspace: Workspace, *decisions: Decision, trace: str = "t1") -> None:
@@ -72,8 +72,8 @@ def export(workspace: Workspace, path: Path) -> Path:
     return path
 
 
-def made(tmp_path: Path, *decisions: Decision) -> Path:
-    """Write these decisions on another machine and return its export."""
+def write_file(tmp_path: Path, *decisions: Decision) -> Path:
+    """Write the export of another machine with these decisions."""
     with closing(Workspace.open(":memory:")) as other:
         other.add_taxonomy(MAST)
         decide(other, *decisions)
@@ -81,23 +81,23 @@ def made(tmp_path: Path, *decisions: Decision) -> Path:
 
 
 @pytest.fixture
-def target() -> Iterator[Workspace]:
+def workspace() -> Iterator[Workspace]:
     with closing(Workspace.open(":memory:")) as workspace:
         workspace.add_taxonomy(MAST)
         yield workspace
 
 
-def refused(workspace: Workspace, path: Path, **options: Any) -> PersonChanges:
-    """Return the changes for which a file is refused, and check that nothing was written."""
-    content = "".join(workspace_lines(workspace))
+def refusal(workspace: Workspace, path: Path, **options: Any) -> PersonChanges:
+    """Return the changes for which a file is refused, and check that nothing is written."""
+    previous = "".join(workspace_lines(workspace))
     with pytest.raises(MergeRefused) as error:
         merge_content(read_jsonl(path), workspace, **options)
-    assert "".join(workspace_lines(workspace)) == content
+    assert "".join(workspace_lines(workspace)) == previous
     (changes,) = error.value.people
     return changes
 
 
-def take(workspace: Workspace, path: Path, *names: str) -> tuple[PersonChanges, ...]:
+def import_file(workspace: Workspace, path: Path, *names: str) -> tuple[PersonChanges, ...]:
     return merge_content(read_jsonl(path), workspace, replacing=names).people
 
 
@@ -105,14 +105,14 @@ def test_import_refuses_decisions_of_a_new_name_over_the_adjudicators(
     cli: Cli, tmp_path: Path
 ) -> None:
     cli.ok("import", SAMPLES, "--format", "jsonl")
-    gold = cli.gold()["traces"]
+    previous = cli.gold()["traces"]
     lines = [json.loads(line) for line in SAMPLES.read_text("utf-8").splitlines()]
     forged: list[Line] = [HEAD, {"record": "annotator", "name": "zoe", "kind": "human"}]
     for line in lines:
         if line.get("kind") == "decided":
             payload = line["payload"]
-            after = {**payload["after"], "value": "absent", "targets": [], "decided_by": "zoe"}
-            line["payload"] = {**payload, "before": payload["after"], "after": after}
+            decision = {**payload["after"], "value": "absent", "targets": [], "decided_by": "zoe"}
+            line["payload"] = {**payload, "before": payload["after"], "after": decision}
             line.pop("chain")
             number = len(forged)
             forged.append(line | {"id": f"zoe-{number}", "annotator": "zoe", "seq": number})
@@ -120,12 +120,12 @@ def test_import_refuses_decisions_of_a_new_name_over_the_adjudicators(
     file.write_text("".join(json.dumps(line) + "\n" for line in forged))
     arguments = ("import", file, "--format", "jsonl")
     message = "zoe: 42 decisions made, 42 decisions of mira replaced. Nothing was written"
-    refused = cli.refused(*arguments, says=message)
-    assert refused.err.rstrip().endswith("--replace mira")
+    result = cli.refused(*arguments, says=message)
+    assert result.err.rstrip().endswith("--replace mira")
     (zoe,) = cli.refused(*arguments, "--json").json["people"]
     assert zoe["overruled"] == {"mira": {"decisions": 42}}
     assert (zoe["needs"], zoe["decisions_overruled"]) == (["mira"], 42)
-    assert cli.gold()["traces"] == gold
+    assert cli.gold()["traces"] == previous
     # The option names the annotator whose decisions are replaced.
     cli.refused(*arguments, "--replace", "zoe")
     cli.ok(*arguments, "--replace", "mira")
@@ -133,94 +133,94 @@ def test_import_refuses_decisions_of_a_new_name_over_the_adjudicators(
 
 
 @pytest.mark.parametrize(
-    ("existing", "new"),
+    ("stored", "imported"),
     [
-        pytest.param(decided("mira", NOON), decided("zoe", LATE), id="later"),
-        pytest.param(decided("mira", NOON), decided("zoe", NOON), id="at the same time"),
-        pytest.param(decided("mira", NOON), decided("zoe", "zzz"), id="at no time"),
-        pytest.param(placed("mira", NOON, "k1"), decided("zoe", LATE), id="verdict over place"),
-        pytest.param(placed("mira", NOON, "k1"), decided("zoe", EARLY), id="earlier verdict"),
+        pytest.param(on_mode("mira", NOON), on_mode("zoe", LATE), id="later"),
+        pytest.param(on_mode("mira", NOON), on_mode("zoe", NOON), id="at the same time"),
+        pytest.param(on_mode("mira", NOON), on_mode("zoe", "zzz"), id="at no time"),
+        pytest.param(on_span("mira", NOON, "k1"), on_mode("zoe", LATE), id="verdict over span"),
+        pytest.param(on_span("mira", NOON, "k1"), on_mode("zoe", EARLY), id="earlier verdict"),
         pytest.param(
-            decided("mira", NOON, "present", Target("k1", "k3")),
-            placed("zoe", LATE, "k2", "absent"),
-            id="place over that of a verdict",
+            on_mode("mira", NOON, "present", Target("k1", "k3")),
+            on_span("zoe", LATE, "k2", "absent"),
+            id="span over that of a verdict",
         ),
         pytest.param(
-            placed("mira", NOON, "k1"), placed("zoe", LATE, "k1", "absent"), id="same place"
+            on_span("mira", NOON, "k1"), on_span("zoe", LATE, "k1", "absent"), id="same span"
         ),
     ],
 )
 def test_replacing_a_decision_needs_the_name_of_its_author(
-    target: Workspace, tmp_path: Path, existing: Decision, new: Decision
+    workspace: Workspace, tmp_path: Path, stored: Decision, imported: Decision
 ) -> None:
-    decide(target, existing)
-    file = made(tmp_path, new)
-    changes = refused(target, file)
+    decide(workspace, stored)
+    file = write_file(tmp_path, imported)
+    changes = refusal(workspace, file)
     assert (changes.annotator, changes.needs) == ("zoe", ("mira",))
     assert changes.overruled == {"mira": {"decisions": 1}}
-    assert refused(target, file, replacing=["zoe"]).needs == ("mira",)
-    (changed,) = take(target, file, "mira")
-    assert (changed.refused, changed.replaced) == (False, True)
-    assert take(target, file) == ()
+    assert refusal(workspace, file, replacing=["zoe"]).needs == ("mira",)
+    (accepted,) = import_file(workspace, file, "mira")
+    assert (accepted.refused, accepted.replaced) == (False, True)
+    assert import_file(workspace, file) == ()
 
 
 @pytest.mark.parametrize(
-    ("existing", "new"),
+    ("stored", "imported"),
     [
-        pytest.param(None, decided("zoe", LATE), id="no decision"),
-        pytest.param(decided("mira", NOON), decided("zoe", EARLY), id="earlier"),
-        pytest.param(decided("zoe", NOON), decided("mira", NOON), id="the name before"),
-        pytest.param(placed("mira", NOON, "k1"), placed("zoe", LATE, "k9"), id="another place"),
+        pytest.param(None, on_mode("zoe", LATE), id="no decision"),
+        pytest.param(on_mode("mira", NOON), on_mode("zoe", EARLY), id="earlier"),
+        pytest.param(on_mode("zoe", NOON), on_mode("mira", NOON), id="first by name"),
+        pytest.param(on_span("mira", NOON, "k1"), on_span("zoe", LATE, "k9"), id="another span"),
         pytest.param(
-            decided("mira", NOON, "present", Target("k1", "k1")),
-            placed("zoe", EARLY, "k1", "absent"),
-            id="an earlier place",
+            on_mode("mira", NOON, "present", Target("k1", "k1")),
+            on_span("zoe", EARLY, "k1", "absent"),
+            id="an earlier span",
         ),
-        pytest.param(decided("mira", NOON), placed("zoe", LATE, "k1"), id="a place of nothing"),
+        pytest.param(on_mode("mira", NOON), on_span("zoe", LATE, "k1"), id="span of absent mode"),
     ],
 )
 def test_decisions_that_replace_nothing_are_imported(
-    target: Workspace, tmp_path: Path, existing: Decision | None, new: Decision
+    workspace: Workspace, tmp_path: Path, stored: Decision | None, imported: Decision
 ) -> None:
-    decide(target, *([existing] if existing else []))
-    old = target.decisions("t1", MAST.ref)
-    take(target, made(tmp_path, new))
-    assert set(old) <= set(target.decisions("t1", MAST.ref))
+    decide(workspace, *([stored] if stored else []))
+    previous = workspace.decisions("t1", MAST.ref)
+    import_file(workspace, write_file(tmp_path, imported))
+    assert set(previous) <= set(workspace.decisions("t1", MAST.ref))
 
 
 def test_an_adjudicator_may_add_decisions_on_another_machine_and_not_replace_any(
-    target: Workspace, tmp_path: Path
+    workspace: Workspace, tmp_path: Path
 ) -> None:
-    decide(target, decided("mira", NOON, "present", Target("k1", "k1")))
-    decide(target, decided("zoe", EARLY), trace="t2")
+    decide(workspace, on_mode("mira", NOON, "present", Target("k1", "k1")))
+    decide(workspace, on_mode("zoe", EARLY), trace="t2")
     with closing(Workspace.open(":memory:")) as other:
-        take(other, export(target, tmp_path / "here.jsonl"))
-        decide(other, placed("mira", LATE, "k9"))
-        (changes,) = take(target, export(other, tmp_path / "other.jsonl"))
+        import_file(other, export(workspace, tmp_path / "here.jsonl"))
+        decide(other, on_span("mira", LATE, "k9"))
+        (changes,) = import_file(workspace, export(other, tmp_path / "other.jsonl"))
         assert (changes.decisions_added, changes.needs) == (1, ())
-        decide(other, placed("mira", LATE, "k1", "absent"))
-        assert refused(target, export(other, tmp_path / "other.jsonl")).needs == ("mira",)
+        decide(other, on_span("mira", LATE, "k1", "absent"))
+        assert refusal(workspace, export(other, tmp_path / "other.jsonl")).needs == ("mira",)
     with closing(Workspace.open(":memory:")) as other:
-        take(other, export(target, tmp_path / "here.jsonl"))
-        fact = Decided(MODE, decided("zoe", EARLY), None)
+        import_file(other, export(workspace, tmp_path / "here.jsonl"))
+        fact = Decided(MODE, on_mode("zoe", EARLY), None)
         other.append([NewEvent("zoe", "t2", MAST.ref, 1, fact)])
-        assert refused(target, export(other, tmp_path / "other.jsonl")).needs == ("zoe",)
+        assert refusal(workspace, export(other, tmp_path / "other.jsonl")).needs == ("zoe",)
 
 
 def test_decisions_of_two_adjudicators_are_imported_into_a_new_workspace(
-    target: Workspace, tmp_path: Path, cli: Cli
+    workspace: Workspace, tmp_path: Path, cli: Cli
 ) -> None:
-    decide(target, decided("mira", NOON))
-    decide(target, decided("zoe", LATE), placed("zoe", LATE, "k1"))
+    decide(workspace, on_mode("mira", NOON))
+    decide(workspace, on_mode("zoe", LATE), on_span("zoe", LATE, "k1"))
     # Zoe's history does not continue one that is known, so it is written at once.
-    lines = export(target, tmp_path / "both.jsonl").read_text().splitlines()
+    lines = export(workspace, tmp_path / "both.jsonl").read_text().splitlines()
     lines = [line for line in lines if '"zoe"' not in line or '"seq": 1,' not in line]
     (tmp_path / "both.jsonl").write_text("\n".join(lines))
     cli.ok("import", "both.jsonl", "--format", "jsonl", "--replace", "zoe")
 
 
-def test_a_decision_is_in_no_other_persons_name(target: Workspace, tmp_path: Path) -> None:
-    text = made(tmp_path, decided("zoe", LATE)).read_text()
+def test_a_decision_under_another_name_is_refused(workspace: Workspace, tmp_path: Path) -> None:
+    text = write_file(tmp_path, on_mode("zoe", LATE)).read_text()
     file = tmp_path / "x.jsonl"
     file.write_text(text.replace('"decided_by": "zoe"', '"decided_by": "mira"'))
     with pytest.raises(ExchangeError, match=r"line .*an event by 'zoe' is recorded under 'mira'"):
@@ -229,7 +229,7 @@ def test_a_decision_is_in_no_other_persons_name(target: Workspace, tmp_path: Pat
 
 @pytest.mark.parametrize("kind", ["guidelines", "studies"])
 def test_replacing_a_guideline_or_a_study_needs_the_name_of_its_author(
-    target: Workspace, tmp_path: Path, kind: str
+    workspace: Workspace, tmp_path: Path, kind: str
 ) -> None:
     study = Study(MAST.ref, ("ada", "ben"), per_trace=1)
     guideline = Guideline("g", MODE, "only with a reason", "mira", NOON)
@@ -239,19 +239,19 @@ def test_replacing_a_guideline_or_a_study_needs_the_name_of_its_author(
         "studies": (StudySet(None, study), StudySet(None, replace(study, annotators=("zoe",)))),
     }
     ours, theirs = facts[kind]
-    target.append([NewEvent("mira", None, MAST.ref, None, ours)])
+    workspace.append([NewEvent("mira", None, MAST.ref, None, ours)])
     with closing(Workspace.open(":memory:")) as other:
         other.append([NewEvent("zoe", None, MAST.ref, None, theirs)])
         file = export(other, tmp_path / "other.jsonl")
-    assert refused(target, file).overruled == {"mira": {kind: 1}}
-    take(target, file, "mira")
+    assert refusal(workspace, file).overruled == {"mira": {kind: 1}}
+    import_file(workspace, file, "mira")
 
 
 def finding(mode: str, key: str = "k1", confidence: float = 0.7) -> Finding:
     return Finding(mode, key, key, "why", confidence)
 
 
-def judged(workspace: Workspace, trace: str, *findings: Finding, **options: Any) -> None:
+def add_judgement(workspace: Workspace, trace: str, *findings: Finding, **options: Any) -> None:
     """Register a trace, and store a judgement of the judge on it."""
     workspace.register_trace(TraceRecord(trace))
     store_judgement(
@@ -266,25 +266,25 @@ def judged(workspace: Workspace, trace: str, *findings: Finding, **options: Any)
 
 
 @pytest.fixture
-def source(target: Workspace, tmp_path: Path) -> Iterator[Workspace]:
-    """Another machine that has what the judge found here on one trace."""
-    judged(target, "t1", finding(SLUGS[0]), finding(SLUGS[1], "k2"), unsure=[SLUGS[2]])
+def judged_copy(workspace: Workspace, tmp_path: Path) -> Iterator[Workspace]:
+    """A workspace of another machine with the same judgement of one trace."""
+    add_judgement(workspace, "t1", finding(SLUGS[0]), finding(SLUGS[1], "k2"), unsure=[SLUGS[2]])
     with closing(Workspace.open(":memory:")) as other:
-        take(other, export(target, tmp_path / "here.jsonl"))
+        import_file(other, export(workspace, tmp_path / "here.jsonl"))
         yield other
 
 
 def change_judgement(workspace: Workspace, kind: str) -> None:
     """Change what the judge has stored on the trace, in one of several ways."""
     (label,) = workspace.labels(annotator=JUDGE)[:1]
-    if kind == "judged again":
-        judged(workspace, "t1", finding(SLUGS[0], confidence=0.6))
+    if kind == "another judgement":
+        add_judgement(workspace, "t1", finding(SLUGS[0], confidence=0.6))
         return
     facts: dict[str, Fact] = {
         "removed": LabelRemoved(label),
         "changed": LabelAdded(replace(label, note="other")),
-        "absent is present": LabelAdded(replace(label, id="new", mode=SLUGS[3])),
-        "absent is unsure": Judged(tuple(SLUGS[:4]), (), None, (SLUGS[2], SLUGS[3])),
+        "absent mode present": LabelAdded(replace(label, id="new", mode=SLUGS[3])),
+        "absent mode unsure": Judged(tuple(SLUGS[:4]), (), None, (SLUGS[2], SLUGS[3])),
         "withdrawn": PassWithdrawn(PassKind.BLIND),
         "reopened": PassUnfinished(PassFinished()),
     }
@@ -296,41 +296,41 @@ def change_judgement(workspace: Workspace, kind: str) -> None:
     [
         "removed",
         "changed",
-        "absent is present",
-        "judged again",
-        "absent is unsure",
+        "absent mode present",
+        "another judgement",
+        "absent mode unsure",
         "withdrawn",
         "reopened",
     ],
 )
 def test_replacing_a_judgement_needs_the_name_of_the_judge(
-    target: Workspace, source: Workspace, tmp_path: Path, kind: str
+    workspace: Workspace, judged_copy: Workspace, tmp_path: Path, kind: str
 ) -> None:
-    change_judgement(source, kind)
-    file = export(source, tmp_path / "other.jsonl")
-    event_ids = {event.id for event in target.events()}
+    change_judgement(judged_copy, kind)
+    file = export(judged_copy, tmp_path / "other.jsonl")
+    ids = {event.id for event in workspace.events()}
     lines = file.read_text().splitlines()
-    new = tmp_path / "new.jsonl"  # without the events that are known here
-    new.write_text("\n".join(line for line in lines if json.loads(line).get("id") not in event_ids))
-    for exported in (file, new):
-        assert refused(target, exported).needs == (JUDGE,)
-    (changed,) = take(target, new, JUDGE)
-    assert changed.replaced
-    assert take(target, new) == take(target, file) == ()
+    new_file = tmp_path / "new.jsonl"  # without the events of this workspace
+    new_file.write_text("\n".join(line for line in lines if json.loads(line).get("id") not in ids))
+    for exported in (file, new_file):
+        assert refusal(workspace, exported).needs == (JUDGE,)
+    (accepted,) = import_file(workspace, new_file, JUDGE)
+    assert accepted.replaced
+    assert import_file(workspace, new_file) == import_file(workspace, file) == ()
 
 
 def test_judgements_of_the_same_judge_on_another_machine_are_imported(
-    target: Workspace, source: Workspace, tmp_path: Path
+    workspace: Workspace, judged_copy: Workspace, tmp_path: Path
 ) -> None:
-    judged(source, "t2", finding(SLUGS[0]))
-    judged(source, "t3", finding(SLUGS[1]), finding(SLUGS[1], "k9"), partial=True)
-    take(target, export(source, tmp_path / "other.jsonl"))
-    judged(source, "t3", finding(SLUGS[1], "k9"))
-    (changes,) = take(target, export(source, tmp_path / "other.jsonl"))
+    add_judgement(judged_copy, "t2", finding(SLUGS[0]))
+    add_judgement(judged_copy, "t3", finding(SLUGS[1]), finding(SLUGS[1], "k9"), partial=True)
+    import_file(workspace, export(judged_copy, tmp_path / "other.jsonl"))
+    add_judgement(judged_copy, "t3", finding(SLUGS[1], "k9"))
+    (changes,) = import_file(workspace, export(judged_copy, tmp_path / "other.jsonl"))
     assert (changes.labels_removed, changes.needs) == (1, ())
     with closing(Workspace.open(":memory:")) as other:  # which has judged the trace itself
-        judged(other, "t1", finding(SLUGS[0]), finding(SLUGS[1], "k2"), unsure=[SLUGS[2]])
-        (changes,) = take(target, export(other, tmp_path / "other.jsonl"))
+        add_judgement(other, "t1", finding(SLUGS[0]), finding(SLUGS[1], "k2"), unsure=[SLUGS[2]])
+        (changes,) = import_file(workspace, export(other, tmp_path / "other.jsonl"))
         assert changes.needs == ()
 
 
@@ -346,8 +346,8 @@ def test_changed_definitions_and_outcomes_are_reported(cli: Cli, tmp_path: Path)
             workspace.register_trace(TraceRecord(name, outcome=Outcome.SUCCEEDED))
         export(workspace, tmp_path / "b.jsonl")
     assert cli.json("import", "a.jsonl", "--format", "jsonl")["notes"] == []
-    changed = cli.json("import", "b.jsonl", "--format", "jsonl")["notes"]
-    assert changed == [
+    notes = cli.json("import", "b.jsonl", "--format", "jsonl")["notes"]
+    assert notes == [
         f"b.jsonl: the texts of {MAST.ref} are newer in the file and are used from now on; the "
         "earlier ones are kept",
         "b.jsonl: 1 trace has another outcome or score in the file, used from now on",
@@ -356,18 +356,18 @@ def test_changed_definitions_and_outcomes_are_reported(cli: Cli, tmp_path: Path)
 
 
 def test_rows_of_an_adjudicator_become_a_pass_beside_the_decisions(cli: Cli) -> None:
-    with opened() as workspace:
+    with open_workspace() as workspace:
         workspace.register_trace(TraceRecord("t1"))
         start = PassStarted(PassKind.ADJUDICATION)
         workspace.append([NewEvent("mira", "t1", MAST.ref, 1, start)])
-        decide(workspace, decided("mira", NOON))
+        decide(workspace, on_mode("mira", NOON))
     for _ in range(2):
         cli.label("t1,mira,1.1,present", "t1,mira,,finished")
-    with opened() as workspace:
-        passes = [(entry.number, entry.kind, entry.finished) for entry in workspace.passes()]
+    with open_workspace() as workspace:
+        passes = [(p.number, p.kind, p.finished) for p in workspace.passes()]
         assert passes == [(1, PassKind.ADJUDICATION, False), (2, PassKind.BLIND, True)]
         assert [label.pass_number for label in workspace.labels(pass_number=None)] == [2]
-        assert workspace.decisions("t1", MAST.ref) == (decided("mira", NOON),)
+        assert workspace.decisions("t1", MAST.ref) == (on_mode("mira", NOON),)
 
 
 def test_three_machines_exchange_work_twice_without_replacing(tmp_path: Path) -> None:
@@ -375,22 +375,22 @@ def test_three_machines_exchange_work_twice_without_replacing(tmp_path: Path) ->
     lead, ada, mira = (Workspace.open(":memory:") for _ in range(3))
     study = StudySet(None, Study(MAST.ref, ("ada",), per_trace=1))
     lead.append([NewEvent("lead", None, MAST.ref, None, study)])
-    judged(lead, "t1", finding(SLUGS[0]))
+    add_judgement(lead, "t1", finding(SLUGS[0]))
     for number in (1, 2):
         file = export(lead, tmp_path / "lead.jsonl")
         for workspace in (ada, mira):
-            take(workspace, file)
+            import_file(workspace, file)
         trace = f"t{number}"
         for fact in (PassStarted(PassKind.BLIND), PassFinished()):
             ada.append([NewEvent("ada", trace, MAST.ref, 1, fact)])
-        decide(mira, decided("mira", NOON), trace=trace)
+        decide(mira, on_mode("mira", NOON), trace=trace)
         guideline = Guideline(f"g{number}", MODE, "only with a reason", "mira", NOON)
         written = GuidelineSet(guideline.id, None, guideline)
         mira.append([NewEvent("mira", None, MAST.ref, None, written)])
-        judged(mira, f"judged-{number}", finding(SLUGS[0]))
+        add_judgement(mira, f"judged-{number}", finding(SLUGS[0]))
         for name, workspace in (("ada", ada), ("mira", mira)):
-            people = take(lead, export(workspace, tmp_path / f"{name}.jsonl"))
+            people = import_file(lead, export(workspace, tmp_path / f"{name}.jsonl"))
             assert {person.annotator for person in people} <= {name, JUDGE}
-            assert take(lead, tmp_path / f"{name}.jsonl") == ()
+            assert import_file(lead, tmp_path / f"{name}.jsonl") == ()
     for workspace in (lead, ada, mira):
         workspace.close()

@@ -20,38 +20,38 @@ from mast_tui.cli.dispatch import run
 from mast_tui.labels import AnnotatorKind, Finding
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import store_judgement
-from tests.cli.conftest import Cli, opened
+from tests.cli.conftest import Cli, open_workspace
 from tests.figures.signatures.study_counts import csv_wide
 
 JUDGE = "judge:rules@1"
 NAMES = ("ann", "bob")
 
 
-def write(path: Path, *rows: str, columns: str = "1.1,3.3") -> None:
+def write_table(path: Path, *rows: str, columns: str = "1.1,3.3") -> None:
     """Write a ``csv-wide`` table of ``trace_id,annotator,model,outcome`` and two modes."""
     head = f"trace_id,annotator,model,outcome,{columns}"
     path.write_text("\n".join([head, *rows]) + "\n", "utf-8")
 
 
-def judge_finds(found: Mapping[str, bool], *codes: str) -> None:
-    """Store judgements: the judge finds the first of these modes in some traces."""
+def store_findings(presence: Mapping[str, bool], *codes: str) -> None:
+    """Store judgements on these modes; the first mode is present in some of the traces."""
     slugs = [mode.slug for mode in load_mast().modes if mode.code in codes]
-    with opened() as workspace:
+    with open_workspace() as workspace:
         workspace.add_annotator(JUDGE, AnnotatorKind.JUDGE)
-        for trace, is_found in found.items():
+        for trace, is_present in presence.items():
             store_judgement(
                 workspace,
                 judge=JUDGE,
                 taxonomy=load_mast().ref,
                 trace_id=trace,
                 looks_at=slugs,
-                findings=[Finding(slugs[0], None, None, "so", 0.5)] if is_found else [],
+                findings=[Finding(slugs[0], None, None, "so", 0.5)] if is_present else [],
             )
 
 
 def report_on(cli: Cli, tmp_path: Path, *rows: str, args: tuple[str, ...] = ()) -> Any:
     """Import rows of labels, and return the JSON document of the report."""
-    write(tmp_path / "labels.csv", *rows)
+    write_table(tmp_path / "labels.csv", *rows)
     cli.ok("import", "labels.csv", "--format", "csv-wide")
     return cli.json("report", *args)
 
@@ -66,7 +66,7 @@ def outcomes(cli: Cli) -> tuple[int, int, int]:
 
 
 def test_figures_that_need_more_data_are_undefined_with_a_reason(cli: Cli, tmp_path: Path) -> None:
-    with opened():
+    with open_workspace():
         pass
     empty = cli.json("report")
     assert empty["groups"] == {}
@@ -93,11 +93,11 @@ def test_figures_that_need_more_data_are_undefined_with_a_reason(cli: Cli, tmp_p
     # No label names a span, so the step at which a run was lost is unknown.
     assert cli.json("report", "--bill")["groups"]["m"]["bill"] is None
 
-    helps = cli.json("report")["what_helps"]
+    remedies = cli.json("report")["what_helps"]
     text = cli("report", "--by", "model").out
-    assert helps["strategies"]["1.1"][0] in flat(text)
-    assert helps["measured"]["source"]["url"].startswith("https://arxiv.org/")
-    assert helps["measured"]["source"]["url"] in flat(text)
+    assert remedies["strategies"]["1.1"][0] in flat(text)
+    assert remedies["measured"]["source"]["url"].startswith("https://arxiv.org/")
+    assert remedies["measured"]["source"]["url"] in flat(text)
     assert "together" not in text + cli("report").out, "no two modes occur in one trace"
     assert "\x1b" not in text
     assert "␛[31mred[/b]" in text
@@ -109,18 +109,18 @@ def test_figures_of_failures_are_drawn_only_with_outcomes(cli: Cli, tmp_path: Pa
     assert "drawn: 1 figures\n  occurrence-all.svg" in out
 
 
-@pytest.mark.parametrize("known", [2, 12])
+@pytest.mark.parametrize("with_outcome", [2, 12])
 def test_occurrence_of_modes_comes_before_comparison_by_outcome(
-    cli: Cli, tmp_path: Path, known: int
+    cli: Cli, tmp_path: Path, with_outcome: int
 ) -> None:
     rows = []
     for i in range(40):
-        outcome = ("failed", "succeeded")[i % 2] if i < known else ""
+        outcome = ("failed", "succeeded")[i % 2] if i < with_outcome else ""
         model = "small" if i < 3 else f"m{i % 2}"
         rows.append(f"t{i},ann,{model},{outcome},{int(i % 4 == 0)},{'' if i == 7 else 0}")
     overall = report_on(cli, tmp_path, *rows)["overall"]
     assert overall == cli.json("report", "--by", "all")["overall"]
-    assert (overall["traces"], overall["failed"] + overall["succeeded"]) == (40, known)
+    assert (overall["traces"], overall["failed"] + overall["succeeded"]) == (40, with_outcome)
     assert (overall["modes"]["1.1"]["all"]["count"], overall["modes"]["1.1"]["all"]["n"]) == (
         10,
         40,
@@ -129,12 +129,12 @@ def test_occurrence_of_modes_comes_before_comparison_by_outcome(
     for by in ((), ("--by", "model"), ("--by", "all")):
         cli.ok("report", *by, *files, "--figures", "f", "--force")
         text = cli("report", *by).out
-        compares = known == 12 and by != ("--by", "model")
-        for shown in (text, *((tmp_path / name).read_text("utf-8") for name in files[1:6:2])):
-            comparison = shown.find("Modes in failed and successful traces")
-            assert (comparison > shown.index("How often each mode occurs")) == compares
+        compares = with_outcome == 12 and by != ("--by", "model")
+        for output in (text, *((tmp_path / name).read_text("utf-8") for name in files[1:6:2])):
+            comparison = output.find("Modes in failed and successful traces")
+            assert (comparison > output.index("How often each mode occurs")) == compares
             assert (comparison == -1) != compares
-            assert (f"{known} of 40 traces have one" in flat(shown)) == (known < 10)
+            assert (f"{with_outcome} of 40 traces have one" in flat(output)) == (with_outcome < 10)
         row = next(line for line in text.splitlines() if line.startswith("1.1 "))
         assert re.search(r"25% \[14, 40\] +10  40", row)
         titles = [line for line in text.splitlines() if line.startswith("── ")]
@@ -146,13 +146,13 @@ def test_occurrence_of_modes_comes_before_comparison_by_outcome(
         assert ("prevalence-all" in names) == compares
         shutil.rmtree(tmp_path / "f")
         table = (tmp_path / "r.csv").read_text("utf-8").splitlines()
-        (row,) = [x for x in table if x.startswith("mode,all,1.1,") and ",all_rate," in x]
+        (row,) = [r for r in table if r.startswith("mode,all,1.1,") and ",all_rate," in r]
         assert ",0.25,0.14" in row
 
 
 def test_outcomes_follow_from_scores_below_a_limit(cli: Cli, tmp_path: Path) -> None:
     rows = ("t1,ann,m,succeeded,1,0,0.2", "t2,ann,m,failed,0,0,0.9", "t3,ann,m,failed,0,0,")
-    write(tmp_path / "labels.csv", *rows, columns="1.1,3.3,score")
+    write_table(tmp_path / "labels.csv", *rows, columns="1.1,3.3,score")
     cli.ok("import", "labels.csv", "--format", "csv-wide")
     group = cli.json("report", "--failed-below", "0.5")["groups"]["m"]
     assert (group["failed"], group["succeeded"], group["unknown"]) == (1, 1, 1)
@@ -165,27 +165,28 @@ def test_outcomes_follow_from_scores_below_a_limit(cli: Cli, tmp_path: Path) -> 
 def counted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A workspace with the study's counts."""
     folder = tmp_path_factory.mktemp("counted")
-    table, place = folder / "study.csv", folder / "w.db"
+    table = folder / "study.csv"
+    database = folder / "w.db"
     table.write_text(csv_wide(), "utf-8")
-    arguments = ["import", str(table), "--format", "csv-wide", "--workspace", str(place)]
+    arguments = ["import", str(table), "--format", "csv-wide", "--workspace", str(database)]
     with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
         assert run(split_command(arguments)) == 0
-    return place
+    return database
 
 
 @pytest.fixture
-def study(cli: Cli, counted: Path, tmp_path: Path) -> Cli:
-    """A command line beside a copy of that workspace."""
+def study_cli(cli: Cli, counted: Path, tmp_path: Path) -> Cli:
+    """A command line in a folder with a copy of that workspace."""
     (tmp_path / ".mast-tui").mkdir()
     shutil.copy(counted, tmp_path / ".mast-tui" / "workspace.db")
     return cli
 
 
-def test_compare_reports_two_models_as_arms_of_an_experiment(study: Cli) -> None:
+def test_compare_reports_two_models_as_arms_of_an_experiment(study_cli: Cli) -> None:
     models = ("--compare", "GPT-OSS-120B,Gemini-3-Flash")
-    done = study("report", "--json", *models)
-    assert "--compare will be removed in the next release; use: mast-tui experiment" in done.err
-    report = done.json
+    result = study_cli("report", "--json", *models)
+    assert "--compare will be removed in the next release; use: mast-tui experiment" in result.err
+    report = result.json
     assert report["paired"] is None  # no task is known
     assert report["experiment"]["baseline"] == "Gemini-3-Flash"
     comparison = report["comparison"]
@@ -198,10 +199,10 @@ def test_compare_reports_two_models_as_arms_of_an_experiment(study: Cli) -> None
     per_failed = report["experiment"]["arms"]["GPT-OSS-120B"]["modes_per_failed_run"]
     assert per_failed["difference"]["value"] == pytest.approx(421 / 79 - 114 / 44)
 
-    lines = study("report", *models).out.splitlines()
+    lines = study_cli("report", *models).out.splitlines()
     assert max(cell_len(line) for line in lines) <= 100
     for mode in load_mast().modes:
-        # How often it occurs and its class, for all traces and each model; then the comparison.
+        # Occurrence and class, for all traces and for each model; then the comparison.
         assert sum(line.startswith(f"{mode.code}   {mode.name[:7]}") for line in lines) == 7
     assert sum("fatal    both" in line for line in lines) == 4
     for text in ("modes per failed trace 2.6", "gold", "mast@3"):
@@ -234,19 +235,19 @@ def test_compare_reports_two_models_as_arms_of_an_experiment(study: Cli) -> None
     ],
 )
 def test_options_that_cannot_be_used_are_refused(
-    study: Cli, options: str, code: int, message: str
+    study_cli: Cli, options: str, code: int, message: str
 ) -> None:
     Path("study.csv").touch()
-    refused = study.refused("report", *options.split(), says=message, code=code)
+    refused = study_cli.refused("report", *options.split(), says=message, code=code)
     assert code == 2 or refused.err.count("\n") <= 2
     assert [path.name for path in Path().iterdir() if path.name[0] != "."] == ["study.csv"]
 
 
 def test_a_judges_figures_are_corrected_by_labels_of_annotators(cli: Cli, tmp_path: Path) -> None:
-    write(tmp_path / "labels.csv", *(f"t{i},ann,m,failed,{int(i < 10)},0" for i in range(20)))
+    write_table(tmp_path / "labels.csv", *(f"t{i},ann,m,failed,{int(i < 10)},0" for i in range(20)))
     cli.ok("import", "labels.csv", "--format", "csv-wide")
     # The judge misses half of what ann labels, and finds nothing else.
-    judge_finds({f"t{i}": i < 5 for i in range(20)} | {f"u{i}": i < 6 for i in range(20)}, "1.1")
+    store_findings({f"t{i}": i < 5 for i in range(20)} | {f"u{i}": i < 6 for i in range(20)}, "1.1")
     report = cli.json("report", "--labels", JUDGE, "--by", "all")
     mode = report["groups"]["all"]["modes"]["1.1"]
     assert report["labels_kind"] == "judge"
@@ -273,9 +274,9 @@ def test_an_annotators_report_counts_only_traces_they_finished(cli: Cli, tmp_pat
     ]
 
 
-def test_a_report_is_written_in_all_formats_at_once(study: Cli, tmp_path: Path) -> None:
+def test_a_report_is_written_in_all_formats_at_once(study_cli: Cli, tmp_path: Path) -> None:
     files = ("--html", "r.html", "--markdown", "r.md", "--csv", "r.csv", "--latex", "r.tex")
-    study.ok("report", *files, "--figures", "drawn", "--bare", "--rounds", "0")
+    study_cli.ok("report", *files, "--figures", "drawn", "--bare", "--rounds", "0")
     page, text, rows, tex = ((tmp_path / name).read_text("utf-8") for name in files[1::2])
     for name in ("GPT-OSS-120B", "Gemini-3-Flash"):
         assert name in page
@@ -285,16 +286,18 @@ def test_a_report_is_written_in_all_formats_at_once(study: Cli, tmp_path: Path) 
     (drawn,) = (tmp_path / "drawn").glob("prevalence-gpt-oss-120b.svg")
     assert 'class="v-t v-h"' not in drawn.read_text("utf-8")
     assert page.count("<svg") == len(list((tmp_path / "drawn").iterdir()))
-    study.ok("report", *files, "--rounds", "0")
+    study_cli.ok("report", *files, "--rounds", "0")
 
 
 def test_figures_without_the_image_library_are_refused(
-    study: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    study_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "cairosvg", None)
-    done = study("report", "--figures", "drawn", "--figures-format", "pdf", "--html", "r.html")
-    assert (done.code, done.err.count("\n")) == (1, 1)
-    assert "mast-tui[figures]" in done.err
+    result = study_cli(
+        "report", "--figures", "drawn", "--figures-format", "pdf", "--html", "r.html"
+    )
+    assert (result.code, result.err.count("\n")) == (1, 1)
+    assert "mast-tui[figures]" in result.err
     assert not (tmp_path / "drawn").exists()
     assert not (tmp_path / "r.html").exists()
 
@@ -302,9 +305,9 @@ def test_figures_without_the_image_library_are_refused(
 def test_one_annotators_labels_are_not_called_gold(cli: Cli, tmp_path: Path) -> None:
     rows = [f"t{i},ann,m,{'failed' if i % 2 else 'succeeded'},{i % 2},0" for i in range(8)]
     report = report_on(cli, tmp_path, *rows)
-    none = dict.fromkeys(("unanimous", "majority", "adjudicated", "unresolved"), 0)
+    zeros = dict.fromkeys(("unanimous", "majority", "adjudicated", "unresolved"), 0)
     assert report["gold"] == {
-        "sources": none | {"single": 16}, "traces": none | {"single": 8}, "annotators": ["ann"],
+        "sources": zeros | {"single": 16}, "traces": zeros | {"single": 8}, "annotators": ["ann"],
         "settled_only": False, "not_in_study": {}, "merged": 0,
     }  # fmt: skip
     assert report["labels"] == report["labels_kind"] == "gold"
@@ -323,8 +326,8 @@ def test_one_annotators_labels_are_not_called_gold(cli: Cli, tmp_path: Path) -> 
 def test_gold_reports_its_sources_and_settled_gold_leaves_out_single_verdicts(
     cli: Cli, tmp_path: Path
 ) -> None:
-    both = [f"t{i},{name},m,failed,1,{int(name == 'bob')}" for i in range(3) for name in NAMES]
-    report = report_on(cli, tmp_path, *both, "t7,ann,m,failed,1,1", "t8,bob,m,failed,0,?")
+    rows = [f"t{i},{name},m,failed,1,{int(name == 'bob')}" for i in range(3) for name in NAMES]
+    report = report_on(cli, tmp_path, *rows, "t7,ann,m,failed,1,1", "t8,bob,m,failed,0,?")
     # They differ on 3.3; on t8 bob is unsure of it, which is a verdict too.
     counts = {"unanimous": 3, "majority": 0, "adjudicated": 0, "unresolved": 3}
     assert report["gold"]["sources"] == counts | {"single": 4}
@@ -341,9 +344,9 @@ def test_gold_reports_its_sources_and_settled_gold_leaves_out_single_verdicts(
 
 
 def test_agree_and_export_use_settled_gold(cli: Cli, tmp_path: Path) -> None:
-    both = [f"t{i},{name},m,failed,1,0" for i in range(2) for name in NAMES]
-    report_on(cli, tmp_path, *both, "t7,ann,m,failed,1,1")
-    judge_finds(dict.fromkeys(("t0", "t1", "t7"), False), "1.1", "3.3")
+    rows = [f"t{i},{name},m,failed,1,0" for i in range(2) for name in NAMES]
+    report_on(cli, tmp_path, *rows, "t7,ann,m,failed,1,1")
+    store_findings(dict.fromkeys(("t0", "t1", "t7"), False), "1.1", "3.3")
     args = ("agree", "--judge", "rules", "--rounds", "0")
     judged = cli.json(*args)["judge"]
     assert (judged["gold"]["sources"]["single"], judged["gold"]["sources"]["unanimous"]) == (2, 4)
@@ -372,12 +375,16 @@ def test_figures_over_models_are_stratified_and_reversals_are_named(
     cli: Cli, tmp_path: Path
 ) -> None:
     # Runs of the strong model rarely fail and often show the mode; the weak one is the reverse.
-    counts = {"strong": (18, 20, 60, 80), "weak": (24, 80, 2, 20), "": (1, 2, 0, 1)}
+    counts = {
+        "strong": {"failed": (18, 20), "succeeded": (60, 80)},
+        "weak": {"failed": (24, 80), "succeeded": (2, 20)},
+        "": {"failed": (1, 2), "succeeded": (0, 1)},
+    }
     rows = [
-        f"{model}{outcome}{i},ann,{model},{outcome},{int(i < shows)},0"
-        for model, (a, n, b, of) in counts.items()
-        for outcome, shows, many in (("failed", a, n), ("succeeded", b, of))
-        for i in range(many)
+        f"{model}{outcome}{i},ann,{model},{outcome},{int(i < present)},0"
+        for model, by_outcome in counts.items()
+        for outcome, (present, traces) in by_outcome.items()
+        for i in range(traces)
     ]
     group = report_on(cli, tmp_path, *rows, args=("--by", "all"))["groups"]["all"]
     stratified = group["stratified"]
@@ -404,7 +411,7 @@ def test_figures_over_models_are_stratified_and_reversals_are_named(
 
 
 def label_runs(cli: Cli, tmp_path: Path, outcomes: str | None) -> dict[str, str]:
-    """Write three runs beside an ``outcomes.csv`` and label two; return their ids by file name."""
+    """Write three runs and an ``outcomes.csv``, label two runs, and return ids by file name."""
     folder = tmp_path / "runs"
     folder.mkdir()
     for name in "abc":
@@ -418,7 +425,7 @@ def label_runs(cli: Cli, tmp_path: Path, outcomes: str | None) -> dict[str, str]
     cli.ok("judge", "runs", "--judge", "rules", "--quiet")
     files = cli.json("inspect", "runs")["files"]
     ids = {Path(file["path"]).name: file["traces"][0]["id"] for file in files}
-    write(tmp_path / "labels.csv", *(f"{ids[f'{name}.json']},ann,,,1,0" for name in "ab"))
+    write_table(tmp_path / "labels.csv", *(f"{ids[f'{name}.json']},ann,,,1,0" for name in "ab"))
     cli.ok("import", "labels.csv", "--format", "csv-wide")
     return ids
 
@@ -441,7 +448,7 @@ def test_outcomes_that_are_added_or_corrected_later_count(cli: Cli, tmp_path: Pa
     (tmp_path / "runs" / "b.json").write_text(json.dumps(run), "utf-8")
     cli.ok("judge", "runs", "--judge", "rules", "--quiet")
     [file] = cli.json("inspect", "runs/b.json")["files"]
-    write(tmp_path / "more.csv", f"{file['traces'][0]['id']},ann,,,1,0")
+    write_table(tmp_path / "more.csv", f"{file['traces'][0]['id']},ann,,,1,0")
     cli.ok("import", "more.csv", "--format", "csv-wide", "--allow-new")
     assert outcomes(cli) == (0, 3, 0)
 
@@ -449,12 +456,12 @@ def test_outcomes_that_are_added_or_corrected_later_count(cli: Cli, tmp_path: Pa
 def test_rows_of_outcomes_that_match_no_file_are_named(cli: Cli, tmp_path: Path) -> None:
     rows = "a.json,failed\nc.json,failed\nd.json,failed\nb,perhaps\n"
     label_runs(cli, tmp_path, f"trace,outcome\n{rows}")
-    done = cli("report")
-    [unmatched] = [line for line in done.err.splitlines() if "match no file" in line]
+    result = cli("report")
+    [unmatched] = [line for line in result.err.splitlines() if "match no file" in line]
     assert "2 of 4 rows" in unmatched
     assert "line 4: 'd.json'" in unmatched
     assert "c.json" not in unmatched, "the file exists without labels"
-    assert "line 5: outcome is 'perhaps'" in done.err
+    assert "line 5: outcome is 'perhaps'" in result.err
     [skipped] = cli.json("inspect", "runs")["skipped"]
     assert [problem["place"] for problem in skipped["problems"]] == ["line 5", "line 4", "line 5"]
     assert "2 match a trace" in skipped["reason"]

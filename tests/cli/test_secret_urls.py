@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from tests.cli.conftest import Cli, opened
+from tests.cli.conftest import Cli, open_workspace
 from tests.traces.s3_server import S3Server, s3_server
 
 USER = "ada:SECRETPW"
@@ -28,7 +28,7 @@ def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def server() -> Iterator[S3Server]:
-    """A web server that gives files to one user with one token."""
+    """A web server that serves files to one user with one token."""
     pytest.importorskip("aiohttp")
     with s3_server() as server:
         data = SAMPLE.read_bytes()
@@ -41,14 +41,14 @@ def server() -> Iterator[S3Server]:
 
 
 def files_with_secrets(folder: Path) -> list[tuple[str, str]]:
-    """Return the files below a folder whose name or content has a secret, and which."""
-    found = []
+    """Return each file below a folder whose name or content has a secret, with the secret."""
+    matches = []
     for path in sorted(folder.rglob("*")):
         content = path.read_bytes() if path.is_file() else b""
         for secret in SECRETS[1:]:
             if secret in path.name or secret.encode() in content:
-                found.append((str(path), secret))
-    return found
+                matches.append((str(path), secret))
+    return matches
 
 
 @pytest.mark.parametrize("kind", ["file", "archive", "list"])
@@ -76,25 +76,25 @@ def test_secrets_of_a_url_are_neither_printed_nor_written(
         ("export", "--format", "csv-long", "-o", "all.csv", "--labels", "all"),
         ("status", "--json"),
     ):
-        done = cli(*command)
-        assert done.code in (0, 3), (command, done.err)
+        result = cli(*command)
+        assert result.code in (0, 3), (command, result.err)
         for secret in SECRETS[1:]:
-            assert secret not in done.out + done.err, command
+            assert secret not in result.out + result.err, command
     assert files_with_secrets(Path.cwd()) == []
     assert files_with_secrets(tmp_path) == []
-    with opened() as workspace:
+    with open_workspace() as workspace:
         assert [str(trace.path) for trace in workspace.traces()] == [public]
 
 
 def test_a_refusal_asks_for_the_whole_url_and_quotes_none(cli: Cli, server: S3Server) -> None:
     host = f"127.0.0.1:{server.server_port}"
-    done = cli("inspect", f"http://{host}/runs/a.json")
-    assert "give the whole URL again, such as mast-tui 'https://…?…'" in done.out + done.err
+    result = cli("inspect", f"http://{host}/runs/a.json")
+    assert "give the whole URL again, such as mast-tui 'https://…?…'" in result.out + result.err
     server.objects["runs/b.json"] = b"{}"
-    done = cli("inspect", f"http://eve:SECRETPW@{host}/runs/b.json?token=SECRETTOK")
-    assert "may have expired" in done.out + done.err
+    result = cli("inspect", f"http://eve:SECRETPW@{host}/runs/b.json?token=SECRETTOK")
+    assert "may have expired" in result.out + result.err
     for secret in ("eve", "SECRETPW", "SECRETTOK"):
-        assert secret not in done.out + done.err
+        assert secret not in result.out + result.err
 
 
 URLS: Final = (
@@ -112,10 +112,10 @@ URLS: Final = (
 def test_no_message_quotes_a_secret_of_a_url(cli: Cli) -> None:
     commands = (["compare", "a"], ["status"], ["lint"], ["search", "x"], ["read"])
     for url, command in (*((url, ["inspect"]) for url in URLS), *((URLS[0], c) for c in commands)):
-        done = cli(*command, url)
-        assert done.code != 0
+        result = cli(*command, url)
+        assert result.code != 0
         for secret in SECRETS:
-            assert secret not in done.out + done.err, (command, url)
+            assert secret not in result.out + result.err, (command, url)
 
 
 WORKSPACES: Final = (
@@ -133,6 +133,6 @@ def test_no_message_quotes_the_password_of_a_workspace(cli: Cli) -> None:
         if url == WORKSPACES[0]:
             commands += [["doctor", "--offline", "--workspace", url], ["agree", "--workspace", url]]
         for command in commands:
-            done = cli(*command)
-            assert done.code != 0
-            assert "SECRETPW" not in done.out + done.err, command
+            result = cli(*command)
+            assert result.code != 0
+            assert "SECRETPW" not in result.out + result.err, command

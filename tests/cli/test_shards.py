@@ -22,7 +22,7 @@ REPEATING = 6
 
 
 def write_runs(folder: Path, runs: int = RUNS) -> None:
-    """Runs of two models; every fourth repeats a call, and these fail twice as often."""
+    """Write runs of two models; every fourth repeats a call, and these fail twice as often."""
     folder.mkdir(exist_ok=True)
     rows = ["trace,model,outcome"]
     for number in range(runs):
@@ -48,19 +48,19 @@ def files_in(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def judge(cli: Cli, runs: Path, *more: str) -> Any:
-    return cli.json("judge", runs, "--judge", "rules", "--out", "shards", *more)
+def judge(cli: Cli, runs: Path, *options: str) -> Any:
+    return cli.json("judge", runs, "--judge", "rules", "--out", "shards", *options)
 
 
 def test_a_report_on_shards_has_the_figures_of_a_workspace(cli: Cli, runs: Path) -> None:
-    done = judge(cli, runs)
-    assert (done["traces"]["judged"], done["modes"]) == (RUNS, {"1.3": REPEATING})
+    result = judge(cli, runs)
+    assert (result["traces"]["judged"], result["modes"]) == (RUNS, {"1.3": REPEATING})
     cli.ok("judge", runs, "--judge", "rules", "--quiet")
-    plain = cli.json("report", "--labels", done["judge"])["groups"]
-    added = cli.json("report", "shards")["groups"]
-    assert added.keys() == plain.keys()
-    for name, group in added.items():
-        expected = plain[name]
+    from_workspace = cli.json("report", "--labels", result["judge"])["groups"]
+    from_shards = cli.json("report", "shards")["groups"]
+    assert from_shards.keys() == from_workspace.keys()
+    for name, group in from_shards.items():
+        expected = from_workspace[name]
         for field in ("traces", "failed", "succeeded", "unknown"):
             assert group[field] == expected[field]
         mode = expected["modes"]["1.3"]
@@ -70,15 +70,15 @@ def test_a_report_on_shards_has_the_figures_of_a_workspace(cli: Cli, runs: Path)
         if expected["places"] is not None:
             onset = expected["places"]["all"]["onset"]["1.3"]
             assert group["onset"]["1.3"]["bins"] == onset["bins"]
-    done = cli("report", "shards", "--by", "all")
+    result = cli("report", "shards", "--by", "all")
     for text in (f"{RUNS} traces in", "Step repetition", "fatal"):
-        assert text in done.out
-    assert "unchecked suggestions" in done.err
+        assert text in result.out
+    assert "unchecked suggestions" in result.err
     cli.refused("report", "shards", "--by", "colour")
     cli.refused("report", "shards", "--html", "x.html", code=2)
     cli.refused("report", "nowhere")
     cli.refused("report", "nothing://there", says="nothing://there")
-    # A blind annotator sees neither.
+    # A blind annotator sees no suggestions and no report on them.
     assert judge(cli, runs, "--blind")["suggestions"] is None
     cli.refused("report", "shards", "--blind")
 
@@ -117,9 +117,10 @@ def test_copies_of_a_trace_count_once(cli: Cli, runs: Path) -> None:
 def test_workers_write_the_same_shards(cli: Cli, runs: Path, tmp_path: Path) -> None:
     judge(cli, runs)
     folder = ShardFolder(str(tmp_path / "others"))
-    lost = PickledWorkers(lost=[2, 3, 4])  # a shard that ends each process is written file by file
-    told = into_shards(runs, folder, lost)
-    assert told.traces == RUNS
+    # A shard that ends each process is written file by file.
+    lost = PickledWorkers(lost=[2, 3, 4])
+    outcome = into_shards(runs, folder, lost)
+    assert outcome.traces == RUNS
     assert files_in(tmp_path / "others") == files_in(tmp_path / "shards")
 
 
@@ -127,12 +128,12 @@ def test_a_file_that_kills_every_worker_is_reported(runs: Path, tmp_path: Path) 
     folder = ShardFolder(str(tmp_path / "shards"))
     shards = into_shards(runs, folder).shards
     folder = ShardFolder(str(tmp_path / "others"))
-    # The first shard ends three processes, and when all others are written its first file does.
+    # The first shard ends three processes, and so does its first file after all other shards.
     lost = PickledWorkers(lost=[1, 2, 3, *(shards + 2 + time for time in (1, 2, 3))])
-    told = into_shards(runs, folder, lost)
-    ((path, reason),) = told.failed
+    outcome = into_shards(runs, folder, lost)
+    ((path, reason),) = outcome.failed
     assert ("run-000" in path, "was killed" in reason) == (True, True)
-    assert told.traces == RUNS - 1
+    assert outcome.traces == RUNS - 1
 
 
 def test_shards_or_some_of_their_traces_are_imported(cli: Cli, runs: Path) -> None:
@@ -141,15 +142,15 @@ def test_shards_or_some_of_their_traces_are_imported(cli: Cli, runs: Path) -> No
     cli.ok("judge", runs, "--judge", "rules", "--quiet", "--workspace", "plain.db")
     document = cli.json("import", "shards", "--workspace", "all.db")
     assert document["traces"] == {"judged": RUNS}
-    plain, imported = (
-        sorted(str(row | {"created_at": ""}) for row in cli.rows("--workspace", place))
-        for place in ("plain.db", "all.db")
+    from_workspace, from_shards = (
+        sorted(str(row | {"created_at": ""}) for row in cli.rows("--workspace", database))
+        for database in ("plain.db", "all.db")
     )
-    assert plain == imported
-    where = ("import", "shards", "--where", "mode=1.3")
-    part = cli.json(*where, "--where", "model=m-0")
+    assert from_workspace == from_shards
+    selection = ("import", "shards", "--where", "mode=1.3")
+    part = cli.json(*selection, "--where", "model=m-0")
     assert (part["matching"], part["traces"]) == (REPEATING, {"judged": REPEATING})
-    assert cli.json(*where)["traces"] == {"known": REPEATING}
+    assert cli.json(*selection)["traces"] == {"known": REPEATING}
     # The traces of a study get the judgements of another judge.
     cli.ok("study", "set", "--annotators", "ann,bob")
     cli.ok("judge", runs, "--judge", "rules", "--rules", "all", "--out", "others", "--quiet")
@@ -160,15 +161,15 @@ def test_shards_or_some_of_their_traces_are_imported(cli: Cli, runs: Path) -> No
 def test_a_sample_depends_on_its_seed_and_not_on_the_shards(cli: Cli, runs: Path) -> None:
     judge(cli, runs)
     cli.ok("judge", runs, "--judge", "rules", "--out", "other", "--shard-files", "3", "--quiet")
-    drawn = []
-    for place, seed in (("shards", 1), ("other", 1), ("other", 2)):
-        workspace = ("--workspace", f"{place}{seed}.db")
-        document = cli.json("import", place, "--sample", 7, "--seed", seed, *workspace)
+    samples = []
+    for folder, seed in (("shards", 1), ("other", 1), ("other", 2)):
+        workspace = ("--workspace", f"{folder}{seed}.db")
+        document = cli.json("import", folder, "--sample", 7, "--seed", seed, *workspace)
         assert (document["matching"], document["traces"]) == (RUNS, {"judged": 7})
-        drawn.append({row["trace_id"] for row in cli.rows(*workspace)})
-        assert len(drawn[-1]) == 7
-    assert drawn[0] == drawn[1]
-    assert drawn[1] != drawn[2]
+        samples.append({row["trace_id"] for row in cli.rows(*workspace)})
+        assert len(samples[-1]) == 7
+    assert samples[0] == samples[1]
+    assert samples[1] != samples[2]
 
 
 def test_a_prevalence_of_all_shards_follows_from_labels_on_a_sample(cli: Cli, runs: Path) -> None:
@@ -180,14 +181,14 @@ def test_a_prevalence_of_all_shards_follows_from_labels_on_a_sample(cli: Cli, ru
         value = "present" if number % 3 == 0 else "absent"
         labels += [f"{trace},ann,1.3,{value}", f"{trace},ann,,finished"]
     figures = []
-    for place, more in (("all.db", ()), (".mast-tui/workspace.db", ("--shards", "shards"))):
-        workspace = ("--workspace", place)
+    for database, options in (("all.db", ()), (".mast-tui/workspace.db", ("--shards", "shards"))):
+        workspace = ("--workspace", database)
         cli.label(*labels, options=workspace)
         agree = ("agree", "--judge", name, "--against", "ann", "--no-spans")
-        figures.append(cli.json(*agree, *workspace, *more)["judge"])
+        figures.append(cli.json(*agree, *workspace, *options)["judge"])
     whole, from_shards = figures
     assert from_shards["traces"] == whole["traces"]
-    expected, prevalence = (one["prevalence"]["1.3"] for one in figures)
+    expected, prevalence = (figure["prevalence"]["1.3"] for figure in figures)
     for field in ("n_unlabelled", "apparent", "overall"):
         assert prevalence[field] == expected[field]
     assert prevalence["overall"]["n"] == RUNS
@@ -212,15 +213,15 @@ def test_wrong_options_and_damaged_shards_are_refused(cli: Cli, runs: Path, tmp_
 
 def test_shards_may_be_on_object_storage(cli: Cli, runs: Path, tmp_path: Path) -> None:
     judge(cli, runs)
-    place = "memory://judged/set"
-    arguments = ("judge", runs, "--judge", "rules", "--out", place, "--json")
+    url = "memory://judged/set"
+    arguments = ("judge", runs, "--judge", "rules", "--out", url, "--json")
     assert cli(*arguments).json["traces"]["judged"] == RUNS
     assert cli(*arguments).json["shards"]["written"] == 0
-    folder = ShardFolder(place)
+    folder = ShardFolder(url)
     assert {name: folder.read(name) for name in folder.names()} == files_in(tmp_path / "shards")
     local = cli.json("report", "shards")
-    assert cli.json("report", place) == local
-    document = cli.json("import", place, "--where", "mode=1.3")
+    assert cli.json("report", url) == local
+    document = cli.json("import", url, "--where", "mode=1.3")
     assert document["traces"] == {"judged": REPEATING}
     cli.refused("report", "nothing://there", says="nothing://there")
 
@@ -231,20 +232,20 @@ def test_traces_may_be_on_object_storage(
     monkeypatch.setattr("mast_tui.traces.io.remote._copies_folder", lambda: tmp_path / "fetched")
     monkeypatch.setattr("mast_tui.cli.shared.workers.workers_of", lambda _wanted: PickledWorkers())
     judge(cli, runs)
-    place = "memory://traces-elsewhere"
+    url = "memory://traces-elsewhere"
     for path in runs.iterdir():
-        fsspec.filesystem("memory").pipe_file(f"{place}/{path.name}", path.read_bytes())
-    arguments = ("judge", place, "--judge", "rules", "--out", "far", "--json")
+        fsspec.filesystem("memory").pipe_file(f"{url}/{path.name}", path.read_bytes())
+    arguments = ("judge", url, "--judge", "rules", "--out", "far", "--json")
     document = cli(*arguments, "--workers", "2").json
     assert (document["traces"]["judged"], document["modes"]) == (RUNS, {"1.3": REPEATING})
     assert cli(*arguments).json["shards"]["written"] == 0
     local = cli.json("report", "shards")
     assert cli.json("report", "far") | {"shards": 0} == local | {"shards": 0}
-    fsspec.filesystem("memory").pipe_file(f"{place}/run-003.json", b'{"messages": []}')
+    fsspec.filesystem("memory").pipe_file(f"{url}/run-003.json", b'{"messages": []}')
     assert cli(*arguments).json["shards"]["written"] == 1
-    named = cli.json("inspect", f"{place}/run-00[12]*.json")["files"]
-    assert [file["path"] for file in named] == [f"{place}/run-001.json", f"{place}/run-002.json"]
+    files = cli.json("inspect", f"{url}/run-00[12]*.json")["files"]
+    assert [file["path"] for file in files] == [f"{url}/run-001.json", f"{url}/run-002.json"]
     document = cli.json("import", "far", "--where", "mode=1.3")
     assert document["traces"] == {"judged": REPEATING}
-    (hit,) = cli("search", "Task 5", place, "--json").out.splitlines()
-    assert json.loads(hit)["path"] == f"{place}/run-005.json"
+    (hit,) = cli("search", "Task 5", url, "--json").out.splitlines()
+    assert json.loads(hit)["path"] == f"{url}/run-005.json"

@@ -17,12 +17,12 @@ from mast_tui.ui.options import AppOptions
 
 
 @pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[AppOptions]:
-    """The options with which the app would have been started, in an own folder."""
-    found: list[AppOptions] = []
+def started_options(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[AppOptions]:
+    """The options of each start of the app, which does not run, in a temporary folder."""
+    recorded: list[AppOptions] = []
 
     def run_app(options: AppOptions) -> int:
-        found.append(options)
+        recorded.append(options)
         return 0
 
     monkeypatch.setattr(app, "run_app", run_app)
@@ -31,23 +31,23 @@ def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[AppOptions]
     (tmp_path / "a.jsonl").write_text("{}")
     (tmp_path / "judge").mkdir()
     (tmp_path / "own.toml").write_text("")
-    return found
+    return recorded
 
 
 def start(*args: str) -> int:
     """Run the command line in this process, and switch garbage collection on again after it."""
     try:
-        with pytest.raises(SystemExit) as left:
+        with pytest.raises(SystemExit) as exit_info:
             main(args)
     finally:
         gc.enable()
-    assert isinstance(left.value.code, int)
-    return left.value.code
+    assert isinstance(exit_info.value.code, int)
+    return exit_info.value.code
 
 
-def test_without_a_path_the_samples_are_opened(started: list[AppOptions]) -> None:
+def test_without_a_path_the_samples_are_opened(started_options: list[AppOptions]) -> None:
     assert start() == start("--taxonomy", "own.toml", "--assisted") == 0
-    options, other = started
+    options, other = started_options
     samples = AppOptions((samples_folder(),), True, None, None, None, False, False)
     assert options._replace(fill_new_workspace=None) == samples
     assert options.fill_new_workspace is not None
@@ -63,27 +63,27 @@ def test_without_a_path_the_samples_are_opened(started: list[AppOptions]) -> Non
     ],
 )
 def test_both_parsers_return_the_same_options(
-    started: list[AppOptions], args: tuple[str, ...]
+    started_options: list[AppOptions], args: tuple[str, ...]
 ) -> None:
     paths = (Path("a.jsonl"), Path("judge"))
     assert start(*args) == 0
     assert run(split_command(args)) == 0
-    assert started == [AppOptions(paths, False, "w.db", "bo", None, True, False)] * 2
+    assert started_options == [AppOptions(paths, False, "w.db", "bo", None, True, False)] * 2
 
 
 def test_help_lists_every_command(
-    started: list[AppOptions], capsys: pytest.CaptureFixture[str]
+    started_options: list[AppOptions], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert start("--help") == 0
     out = capsys.readouterr().out
     assert [name for name in (*COMMANDS, "PATH") if name not in out] == []
     assert start("--version") == 0
     assert capsys.readouterr().out.startswith("mast-tui")
-    assert started == []
+    assert started_options == []
 
 
 def test_wrong_arguments_open_nothing(
-    started: list[AppOptions], capsys: pytest.CaptureFixture[str]
+    started_options: list[AppOptions], capsys: pytest.CaptureFixture[str]
 ) -> None:
     files = sorted(Path().iterdir())
     for args, code in (
@@ -96,7 +96,7 @@ def test_wrong_arguments_open_nothing(
         (("--cake",), 2),
     ):
         assert start(*args) == code
-        assert started == []
+        assert started_options == []
         err = capsys.readouterr().err
         assert "\x1b" not in err
         assert code == 2 or err.count("\n") == 1

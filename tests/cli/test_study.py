@@ -11,13 +11,13 @@ import pytest
 from mast_tui.figures.intervals import wilson_of
 from mast_tui.session import Session, progress, resolve_blind
 from mast_tui.traces.library import read_file, read_fully
-from tests.cli.conftest import Cli, opened
+from tests.cli.conftest import Cli, open_workspace
 from tests.workspace.build import MAST
 
 AS_LEAD = ("--annotator", "olga")
 
 
-def runs(count: int, name: str = "run") -> Path:
+def write_runs(count: int, name: str = "run") -> Path:
     """Write a folder with conversations, one in each file."""
     folder = Path(f"{name}s")
     folder.mkdir()
@@ -31,8 +31,7 @@ def runs(count: int, name: str = "run") -> Path:
 
 
 def finish(annotator: str, *trace_ids: str) -> None:
-    """Have an annotator finish traces."""
-    with opened() as workspace:
+    with open_workspace() as workspace:
         for trace_id in trace_ids:
             path = workspace.trace(trace_id).path
             assert path is not None
@@ -56,8 +55,9 @@ def assigned(cli: Cli, *command: object) -> dict[str, int]:
 
 
 def test_a_study_assigns_its_traces(cli: Cli) -> None:
+    folder = write_runs(10)
     document = cli.json(
-        *("study", "set", runs(10), "--annotators", "alice,bob,eve", "--adjudicators", "carol"),
+        *("study", "set", folder, "--annotators", "alice,bob,eve", "--adjudicators", "carol"),
         *("--per-trace", 2, "--overlap", 0.3, "--seed", 7, "--withhold", 0.2, "--retest", 0.1),
         *("--open-modes", "leave", "--names", "shown", "--judge-in-adjudication", "before"),
         *("--boundaries", "--reasons", "--assisted", *AS_LEAD),
@@ -72,11 +72,11 @@ def test_a_study_assigns_its_traces(cli: Cli) -> None:
         "boundaries": True, "reasons": True,
         "redact": False,
     }  # fmt: skip
-    own = queues(cli, "alice", "bob", "eve")
-    assert sum(map(len, own)) == 13
-    assert len({trace for traces in own for trace in traces}) == 10
-    shown = cli.json("study", "show")["progress"]
-    assert [row["assigned"] for row in shown] == [len(traces) for traces in own]
+    queued = queues(cli, "alice", "bob", "eve")
+    assert sum(map(len, queued)) == 13
+    assert len({trace for traces in queued for trace in traces}) == 10
+    progress_rows = cli.json("study", "show")["progress"]
+    assert [row["assigned"] for row in progress_rows] == [len(traces) for traces in queued]
     assert "olga" not in [row["name"] for row in cli.json("status")["annotators"]]
 
     # Options that are left out keep their values.
@@ -90,12 +90,12 @@ def test_a_study_assigns_its_traces(cli: Cli) -> None:
 
 
 def test_a_study_has_all_known_traces_if_none_is_named(cli: Cli) -> None:
-    cli.ok("judge", runs(5), "--judge", "rules", "--quiet")
+    cli.ok("judge", write_runs(5), "--judge", "rules", "--quiet")
     for command in ("show", "add"):
         cli.refused("study", command, says="mast-tui study set")
     # A queue needs a study, or the annotator's own work.
     cli.refused("study", "queue", "--annotator", "alice")
-    with opened() as workspace:
+    with open_workspace() as workspace:
         (first, *_) = workspace.traces()
     finish("alice", first.trace_id)
     assert len(queue(cli, "alice")) == 4
@@ -106,30 +106,30 @@ def test_a_study_has_all_known_traces_if_none_is_named(cli: Cli) -> None:
     assert (study["traces"], study["per_trace"], study["blind"]) == (5, 1, True)
 
 
-def test_added_traces_come_after_the_others(cli: Cli) -> None:
-    cli.ok("study", "set", runs(6), "--annotators", "alice,bob", "--overlap", 0.5)
-    before = queue(cli, "alice")
-    finish("alice", before[0])
-    add = ("study", "add", runs(4, "late"))
+def test_added_traces_are_queued_last(cli: Cli) -> None:
+    cli.ok("study", "set", write_runs(6), "--annotators", "alice,bob", "--overlap", 0.5)
+    previous = queue(cli, "alice")
+    finish("alice", previous[0])
+    add = ("study", "add", write_runs(4, "late"))
     for options in (("--dry-run",), ()):  # the first one writes nothing
         added = cli.json(*add, *options)
         assert (added["changed"], added["study"]["batches"]) == (True, [6, 4])
-    now = queue(cli, "alice")
-    assert now[: len(before) - 1] == before[1:]
-    assert len(now) > len(before) - 1
+    current = queue(cli, "alice")
+    assert current[: len(previous) - 1] == previous[1:]
+    assert len(current) > len(previous) - 1
     assert not cli.json("study", "add", "lates")["changed"]
 
 
 def test_settings_that_figures_depend_on_are_fixed_once_a_trace_is_finished(cli: Cli) -> None:
-    cli.ok("study", "set", runs(3), "--annotators", "alice,bob")
-    before = cli.json("study", "show")["study"]
+    cli.ok("study", "set", write_runs(3), "--annotators", "alice,bob")
+    previous = cli.json("study", "show")["study"]
 
-    def refused(*options: object, says: str) -> None:
-        done = cli.refused("study", "set", *options, says=says)
-        assert done.err.count("\n") == 1
-        assert cli.json("study", "show")["study"] == before
+    def check_refused(*options: object, message: str) -> None:
+        result = cli.refused("study", "set", *options, says=message)
+        assert result.err.count("\n") == 1
+        assert cli.json("study", "show")["study"] == previous
 
-    refused("--annotators", "alice", says="annotators")
+    check_refused("--annotators", "alice", message="annotators")
     finish("alice", *queue(cli, "alice")[:1])
     hidden = ("--assisted", "--withhold", 0.1)
     for options, settings in (
@@ -139,7 +139,7 @@ def test_settings_that_figures_depend_on_are_fixed_once_a_trace_is_finished(cli:
         (hidden, "blind or suggestions shown and the share without suggestions"),
         (("runs/run0.json",), "the traces added before"),
     ):
-        refused(*options, says=settings)
+        check_refused(*options, message=settings)
     study = cli.json(
         *("study", "set", "--adjudicators", "carol", "--retest", 0.5, "--names", "shown"),
         *("--boundaries", "--reasons", "--annotators", "bob,alice"),
@@ -148,7 +148,7 @@ def test_settings_that_figures_depend_on_are_fixed_once_a_trace_is_finished(cli:
 
 
 def test_show_and_status_report_progress_and_hide_retests_from_annotators(cli: Cli) -> None:
-    cli.ok("study", "set", runs(6), "--annotators", "alice,bob", "--retest", 0.4)
+    cli.ok("study", "set", write_runs(6), "--annotators", "alice,bob", "--retest", 0.4)
     finish("alice", *queue(cli, "alice"))
     alice, bob = cli.json("study", "show")["progress"]
     assert (alice["finished"], alice["left"], bob["finished"]) == (6, 0, 0)
@@ -170,10 +170,10 @@ def test_show_and_status_report_progress_and_hide_retests_from_annotators(cli: C
     cli.refused("study", "queue", *as_alice, "--kind", "retests", code=2)
     listed = cli.json("study", "queue", *as_alice)["traces"]
     assert [set(trace) for trace in listed] == [{"id", "begun", "modes"}] * len(due)
-    (own,) = cli.json("status", *as_alice)["study"]["annotators"]
-    assert own["left"] == len(due)
+    (alice_status,) = cli.json("status", *as_alice)["study"]["annotators"]
+    assert alice_status["left"] == len(due)
     finish("alice", *due)
-    with opened() as workspace:
+    with open_workspace() as workspace:
         study = workspace.study(MAST.ref)
         assert study is not None
         assert set(due) <= progress(workspace, study)[0].retests.done
@@ -206,23 +206,23 @@ def test_show_and_status_report_progress_and_hide_retests_from_annotators(cli: C
 def test_wrong_options_are_refused_and_no_study_is_set(
     cli: Cli, command: str, code: int, message: str
 ) -> None:
-    runs(3)
+    write_runs(3)
     cli.refused(*command.split(), says=message, code=code)
     cli.refused("study", "show")
 
 
 def test_common_options_may_come_before_the_subcommand(cli: Cli, tmp_path: Path) -> None:
-    place = tmp_path / "other.db"
-    cli.ok("study", "--workspace", place, "set", runs(2), "--annotators", "set,show")
-    study = cli.json("--workspace", place, "study", "show")["study"]
+    database = tmp_path / "other.db"
+    cli.ok("study", "--workspace", database, "set", write_runs(2), "--annotators", "set,show")
+    study = cli.json("--workspace", database, "study", "show")["study"]
     assert study["annotators"] == ["set", "show"]
-    shown = cli.json("study", f"--workspace={place}", "--annotator", "show", "show")
-    assert [row["name"] for row in shown["progress"]] == ["show"]
+    summary = cli.json("study", f"--workspace={database}", "--annotator", "show", "show")
+    assert [row["name"] for row in summary["progress"]] == ["show"]
 
 
 def test_labels_from_outside_the_study_count_only_if_named(cli: Cli) -> None:
-    cli.ok("study", "set", runs(3), "--annotators", "alice,bob", *AS_LEAD)
-    traces = sorted({trace for own in queues(cli, "alice", "bob") for trace in own})
+    cli.ok("study", "set", write_runs(3), "--annotators", "alice,bob", *AS_LEAD)
+    traces = sorted({trace for queued in queues(cli, "alice", "bob") for trace in queued})
     for name in ("alice", "bob"):
         finish(name, *traces)
     rows = [f"{trace},zoe,,,,failed,1" for trace in traces]
@@ -247,8 +247,8 @@ def test_labels_from_outside_the_study_count_only_if_named(cli: Cli) -> None:
     assert report["groups"]["(unknown)"]["modes"]["1.1"]["count"] == 0
     text = " ".join(cli("report").out.split())
     assert "excluded, not in the study: zoe 3 traces" in text
-    own = cli.json("report", "--labels", "zoe")
-    assert own["groups"]["(unknown)"]["modes"]["1.1"]["count"] == 3
+    zoe_report = cli.json("report", "--labels", "zoe")
+    assert zoe_report["groups"]["(unknown)"]["modes"]["1.1"]["count"] == 3
 
     gold = cli.gold()
     assert gold["gold"]["not_in_study"] == {"zoe": 3}
@@ -261,21 +261,21 @@ def test_labels_from_outside_the_study_count_only_if_named(cli: Cli) -> None:
 
 
 def test_annotators_join_and_leave_without_changes_to_finished_work(cli: Cli) -> None:
-    set_up = ("study", "set", runs(12), "--annotators", "alice,bob", "--per-trace", 1)
+    set_up = ("study", "set", write_runs(12), "--annotators", "alice,bob", "--per-trace", 1)
     cli.ok(*set_up, *AS_LEAD)
-    of_bob = queue(cli, "bob")
-    finish("bob", *of_bob[:2])
+    bob_queue = queue(cli, "bob")
+    finish("bob", *bob_queue[:2])
     assert assigned(cli, "join", "eve") == {"alice": 6, "bob": 6, "eve": 0}
-    before = queue(cli, "alice")
+    alice_queue = queue(cli, "alice")
     trial = cli("study", "leave", "bob", *AS_LEAD, "--dry-run")
     assert "bob                    6             2  has left" in trial.out
-    assert queue(cli, "bob") == of_bob[2:]
+    assert queue(cli, "bob") == bob_queue[2:]
     assert assigned(cli, "leave", "bob") == {"alice": 6, "bob": 2, "eve": 4}
-    assert queue(cli, "alice") == before
-    assert sorted(queue(cli, "eve")) == sorted(of_bob[2:])
+    assert queue(cli, "alice") == alice_queue
+    assert sorted(queue(cli, "eve")) == sorted(bob_queue[2:])
     output = cli("study", "show", *AS_LEAD).out
     assert "bob (batch 1; has left), eve (from batch 2 on)" in output
-    cli.ok("study", "add", runs(4, "more"), *AS_LEAD)
+    cli.ok("study", "add", write_runs(4, "more"), *AS_LEAD)
     assert queue(cli, "bob") == []
     assert len(queue(cli, "eve")) == 6
     cli.ok("study", "join", "bob", *AS_LEAD)
@@ -283,7 +283,7 @@ def test_annotators_join_and_leave_without_changes_to_finished_work(cli: Cli) ->
 
 
 def test_released_traces_go_to_others_and_the_last_annotator_stays(cli: Cli) -> None:
-    set_up = ("study", "set", runs(6), "--annotators", "alice,bob", "--per-trace", 1)
+    set_up = ("study", "set", write_runs(6), "--annotators", "alice,bob", "--per-trace", 1)
     cli.ok(*set_up, *AS_LEAD)
     finish("alice", *queue(cli, "alice")[:1])
     assert assigned(cli, "release", "alice") == {"alice": 1, "bob": 5}
@@ -293,8 +293,8 @@ def test_released_traces_go_to_others_and_the_last_annotator_stays(cli: Cli) -> 
     assert "there are bob" in cli("study", "leave", "eve", *AS_LEAD).err
 
 
-def test_random_samples_keep_their_chances(cli: Cli) -> None:
-    folder = runs(12)
+def test_random_samples_record_their_chances(cli: Cli) -> None:
+    folder = write_runs(12)
     options = ("--annotators", "alice", "--sample", 4, "--stratify", "outcome, length", "--seed", 3)
     study = cli.json("study", "set", folder, *options)["study"]
     draw = {"lot": 1, "of": 12, "probability": 4 / 12, "by": ["outcome", "length"], "seed": 3}
@@ -311,7 +311,7 @@ def test_random_samples_keep_their_chances(cli: Cli) -> None:
 
 
 def test_a_sample_by_a_judges_uncertainty_keeps_its_chances(cli: Cli) -> None:
-    folder = runs(12)
+    folder = write_runs(12)
     cli.ok("judge", folder, "--judge", "rules", "--quiet")
     cli.ok("study", "set", folder, "--annotators", "alice", "--sample", 4)
     assert "--sample N too" in cli("study", "add", "--judge", "rules").err
@@ -330,15 +330,15 @@ def test_a_sample_by_a_judges_uncertainty_keeps_its_chances(cli: Cli) -> None:
 
 
 def test_a_table_assigns_traces_to_annotators(cli: Cli) -> None:
-    cli.ok("study", "set", runs(4), "--annotators", "alice,bob", "--overlap", 0.5)
+    cli.ok("study", "set", write_runs(4), "--annotators", "alice,bob", "--overlap", 0.5)
     table = Path("who.csv")
     cli.ok("study", "export", "-o", table)
     heading, *rows = table.read_text().splitlines()
     assert heading == "trace_id,annotator,lot"
     assert len(rows) == 6
-    before = queues(cli, "alice", "bob")
+    previous = queues(cli, "alice", "bob")
     cli.ok("study", "import", table)
-    assert queues(cli, "alice", "bob") == before
+    assert queues(cli, "alice", "bob") == previous
     traces = sorted({row.split(",")[0] for row in rows})
     for bad_rows, message in (
         ("other,alice", "line 2: trace 'other' is not in the study"),
@@ -351,7 +351,7 @@ def test_a_table_assigns_traces_to_annotators(cli: Cli) -> None:
     table.write_text("trace_id,annotator\n" + "".join(f"{trace},bob\n" for trace in traces))
     trial = cli.json("study", "import", table, "--dry-run")["people"]
     assert [row["assigned"] for row in trial] == [0, 4]
-    assert queues(cli, "alice", "bob") == before
+    assert queues(cli, "alice", "bob") == previous
     cli.ok("study", "import", table)
     assert (queue(cli, "alice"), sorted(queue(cli, "bob"))) == ([], traces)
     finish("bob", traces[0])
@@ -360,21 +360,21 @@ def test_a_table_assigns_traces_to_annotators(cli: Cli) -> None:
 
 
 def test_weights_set_the_share_of_each_annotator(cli: Cli) -> None:
-    set_up = ("study", "set", runs(9), "--annotators", "alice,bob", "--overlap", 0)
+    set_up = ("study", "set", write_runs(9), "--annotators", "alice,bob", "--overlap", 0)
     cli.ok(*set_up, "--weights", "alice=2")
-    assert [len(own) for own in queues(cli, "alice", "bob")] == [6, 3]
+    assert [len(queued) for queued in queues(cli, "alice", "bob")] == [6, 3]
     assert "has no effect" in cli("study", "set", "--weights", "eve=2").err
     assert "weight over 0" in cli("study", "set", "--weights", "alice=0").err
     cli.ok("study", "join", "dora", "--weight", 3)
-    cli.ok("study", "add", runs(6, "late"))
-    assert [len(own) for own in queues(cli, "alice", "bob", "dora")] == [8, 4, 3]
+    cli.ok("study", "add", write_runs(6, "late"))
+    assert [len(queued) for queued in queues(cli, "alice", "bob", "dora")] == [8, 4, 3]
 
 
 def test_the_lead_sees_how_many_more_traces_figures_need(cli: Cli) -> None:
-    cli.ok("study", "set", runs(3), "--annotators", "alice", *AS_LEAD)
+    cli.ok("study", "set", write_runs(3), "--annotators", "alice", *AS_LEAD)
     assert cli.json("study", "show", *AS_LEAD)["more_traces"] == {}
     finish("alice", *queue(cli, "alice")[:2])
-    with opened() as workspace:  # as the app does for everyone while the study is blind
+    with open_workspace() as workspace:  # as the app does for everyone while the study is blind
         assert resolve_blind(workspace, "olga", taxonomy=MAST.ref)
     more = cli.json("study", "show", *AS_LEAD)["more_traces"]
     low, high = wilson_of(0, more["1.3"] + 2)
@@ -385,7 +385,7 @@ def test_the_lead_sees_how_many_more_traces_figures_need(cli: Cli) -> None:
 
 
 def test_a_split_of_traces_stays(cli: Cli) -> None:
-    split = ("study", "set", runs(8), "--annotators", "a,b", "--split")
+    split = ("study", "set", write_runs(8), "--annotators", "a,b", "--split")
     err = cli.ok(*split, "0.5,0.2,0.3").err
     counts = re.findall(r"(\d+) (\w+)", err.split("split: ")[1])
     assert [part for _, part in counts] == ["development", "calibration", "test"]
@@ -406,7 +406,7 @@ def test_a_split_of_traces_stays(cli: Cli) -> None:
 def test_the_progress_has_only_columns_that_apply(
     cli: Cli, options: tuple[object, ...], heading: str
 ) -> None:
-    cli("study", "set", runs(2), "--annotators", "alice,bob", *options)
+    cli("study", "set", write_runs(2), "--annotators", "alice,bob", *options)
     lines = [" ".join(line.split()) for line in cli("study", "show").out.splitlines()]
     headings = [line for line in lines if line.startswith("annotator ")]
     assert headings == [f"annotator assigned with others {heading}"]

@@ -20,7 +20,7 @@ from mast_tui.workspace.events.types import (
     StudySet,
     VerdictSet,
 )
-from tests.cli.conftest import Cli, opened
+from tests.cli.conftest import Cli, open_workspace
 
 MAST = load_mast()
 SHIPPED = (Path(__file__).parents[2] / "mast_tui" / "taxonomy" / "mast.toml").read_text("utf-8")
@@ -69,19 +69,19 @@ MAP = '[modes]\nslow = "too_slow"\nwrong = ["wrong_price", "wrong_item"]\n'
 
 @pytest.fixture
 def shop(cli: Cli) -> None:
-    """Two versions and the map as files, and a workspace with labels of alice and bob."""
+    """Files of two versions and a map, and a workspace with labels of alice and bob."""
     for name, text in (("old", OLD), ("same", SAME), ("new", NEW), ("map", MAP)):
         Path(f"{name}.toml").write_text(text)
-    with opened() as workspace:
+    with open_workspace() as workspace:
         old = load_taxonomy(Path("old.toml"))
         workspace.add_taxonomy(old)
         for trace_id in ("t1", "t2"):
             workspace.register_trace(TraceRecord(trace_id))
         for name, mode in (("alice", "wrong"), ("bob", "slow")):
-            own = Label(name, name, "t1", old.ref, mode, Target("k1", "k1"), note="here")
+            label = Label(name, name, "t1", old.ref, mode, Target("k1", "k1"), note="here")
             other = "slow" if mode == "wrong" else "wrong"
             absent = VerdictSet(other, None, VerdictValue.ABSENT)
-            append(workspace, name, PassStarted(PassKind.BLIND), LabelAdded(own), absent)
+            append(workspace, name, PassStarted(PassKind.BLIND), LabelAdded(label), absent)
             append(workspace, name, PassFinished())
 
 
@@ -102,8 +102,8 @@ def test_diff_reports_changed_definitions_and_modes(cli: Cli, shop: None) -> Non
     assert (document["from"], document["to"], document["same"]) == ("shop@1", "shop@2", False)
     assert document["dropped"] == ["slow", "wrong"]
     assert document["added"] == ["too_slow", "wrong_price", "wrong_item"]
-    assert [one["from"] + one["to"] for one in document["renamed"]] == [["slow", "too_slow"]]
-    assert [one["to"] for one in document["split"]] == [["wrong_price", "wrong_item"]]
+    assert [mode["from"] + mode["to"] for mode in document["renamed"]] == [["slow", "too_slow"]]
+    assert [mode["to"] for mode in document["split"]] == [["wrong_price", "wrong_item"]]
     output = cli("taxonomy", "diff", "old.toml", "new.toml").out
     assert "renamed?  slow → too_slow" in output
     assert '  wrong = ["wrong_price", "wrong_item"]' in output
@@ -115,8 +115,8 @@ def test_diff_reports_changed_definitions_and_modes(cli: Cli, shop: None) -> Non
 def test_diff_needs_no_workspace(cli: Cli) -> None:
     Path("old.toml").write_text(OLD)
     cli.ok("taxonomy", "diff", "old.toml", "mast")
-    says = "no such file and no such taxonomy"
-    cli.refused("taxonomy", "diff", "old.toml", "nowhere", says=says)
+    message = "no such file and no such taxonomy"
+    cli.refused("taxonomy", "diff", "old.toml", "nowhere", says=message)
     assert not find_workspace(None).exists()
 
 
@@ -133,9 +133,9 @@ def test_a_migration_carries_labels_over_and_is_undone(cli: Cli, shop: None) -> 
     assert trial | {"dry_run": 0, "import": 0} == document | {"dry_run": 0, "import": 0}
     assert document["lost"] == []
     assert document["labels"] == {"carried": 1, "joined": 0, "look_again": 1, "dropped": 0}
-    (again,) = document["look_again"]
-    assert (again["annotator"], again["modes"]) == ("alice", ["wrong_price", "wrong_item"])
-    assert (again["places"][0]["first"], again["places"][0]["note"]) == ("k1", "here")
+    (reopened,) = document["look_again"]
+    assert (reopened["annotator"], reopened["modes"]) == ("alice", ["wrong_price", "wrong_item"])
+    assert (reopened["places"][0]["first"], reopened["places"][0]["note"]) == ("k1", "here")
     changes = [(mode["change"], mode["present"]) for mode in document["modes"]]
     assert changes == [("renamed", 1), ("split", 1)]
     # The new version is the default, and figures of the old one can be had.
@@ -155,7 +155,7 @@ def test_a_migration_carries_labels_over_and_is_undone(cli: Cli, shop: None) -> 
 
 
 def test_an_annotator_sees_no_hidden_labels_of_a_migration(cli: Cli, shop: None) -> None:
-    with opened() as workspace:
+    with open_workspace() as workspace:
         remember_person(workspace, "carol")
         append(workspace, "carol", PassStarted(PassKind.BLIND))
     document = cli.json(*MIGRATE, "--dry-run")
@@ -168,13 +168,13 @@ def test_an_annotator_sees_no_hidden_labels_of_a_migration(cli: Cli, shop: None)
     assert "1 label of others is hidden from you and is carried over too" in output
     assert "traces to check again: 0, and 1 hidden from you" in output
     assert "labels lost: 0\n" in output
-    with opened() as workspace:
-        others = [one.taxonomy for one in workspace.verdicts() if one.annotator != "carol"]
+    with open_workspace() as workspace:
+        others = [v.taxonomy for v in workspace.verdicts() if v.annotator != "carol"]
         assert others.count("shop@2") > 0  # hidden labels are carried over too
 
 
 def test_only_the_lead_of_a_study_migrates(cli: Cli, shop: None) -> None:
-    with opened() as workspace:
+    with open_workspace() as workspace:
         study = Study("shop@1", ("alice", "bob"), batches=(("t1", "t2"),))
         workspace.append([NewEvent("dora", None, "shop@1", None, StudySet(None, study))])
     cli.refused(*MIGRATE, "--annotator", "bob", says="only dora, who set up the study")
@@ -195,7 +195,7 @@ def labelled(cli: Cli) -> None:
     Path("run.json").write_text(json.dumps(calls), encoding="utf-8")
     cli.ok("judge", "run.json", "--judge", "rules")
     absent = [VerdictSet(mode.slug, None, VerdictValue.ABSENT) for mode in MAST.modes]
-    with opened() as workspace:
+    with open_workspace() as workspace:
         (trace,) = workspace.traces()
         for name in ("alice", "bob"):
             facts: list[Fact] = [PassStarted(PassKind.BLIND), *absent, PassFinished()]
@@ -209,21 +209,21 @@ def test_a_corrected_definition_keeps_labels_and_is_reported_with_figures(
     assert definition in SHIPPED
     Path("mine.toml").write_text(SHIPPED.replace(definition, f"Surely {definition}", 1))
     judge = ("judge", "run.json", "--judge", "rules")
-    before = cli.json("agree")
-    assert [revision["passes"] for revision in before["revisions"]] == [2]
+    original = cli.json("agree")
+    assert [revision["passes"] for revision in original["revisions"]] == [2]
     assert "texts of the modes" not in cli("status").out
     cli.ok(*judge, "--taxonomy", "mine.toml")
-    after = cli.json("agree")
-    assert {**after, "revisions": None} == {**before, "revisions": None}
-    first, second = after["revisions"]
+    corrected = cli.json("agree")
+    assert {**corrected, "revisions": None} == {**original, "revisions": None}
+    first, second = corrected["revisions"]
     assert (first["hash"], first["passes"]) == (MAST.content_hash, 2)
     assert (second["passes"], second["since"] > first["since"]) == (0, True)
     assert "the texts of the modes have changed once" in cli("status").out
     assert "The texts of the modes have changed once" in cli("agree").out
     for command in ("status", "report"):
-        assert cli.json(command)["revisions"] == after["revisions"]
+        assert cli.json(command)["revisions"] == corrected["revisions"]
     taxonomy = cli.gold()["taxonomy"]
-    assert taxonomy["revisions"] == after["revisions"]
+    assert taxonomy["revisions"] == corrected["revisions"]
     assert taxonomy["content_hash"] == second["hash"]
     assert taxonomy["modes"][0]["definition"].startswith("Surely ")
     (sheet,) = Path().glob("exported*.md")
@@ -236,6 +236,6 @@ def test_a_corrected_definition_keeps_labels_and_is_reported_with_figures(
 def test_another_code_under_the_same_version_is_refused(cli: Cli, labelled: None) -> None:
     Path("mine.toml").write_text(SHIPPED.replace('code = "1.1"', 'code = "1.9"', 1))
     for command in (("judge", "run.json", "--judge", "rules"), ("status",)):
-        says = ("has the code 1.9, not 1.1", "raise the version")
-        cli.refused(*command, "--taxonomy", "mine.toml", says=says)
+        messages = ("has the code 1.9, not 1.1", "raise the version")
+        cli.refused(*command, "--taxonomy", "mine.toml", says=messages)
     assert len(cli.json("status")["revisions"]) == 1

@@ -28,13 +28,13 @@ t1,bob,,finished
 
 
 def mast_tui(
-    folder: Path, *words: object, stdin: IO[Any] | int | None = subprocess.DEVNULL, **settings: str
+    folder: Path, *args: object, stdin: IO[Any] | int | None = subprocess.DEVNULL, **settings: str
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run a command without a terminal, in a folder and a home of its own."""
+    """Run a command without a terminal in a folder, which is its home too."""
     unset = ("PYTHONIOENCODING", "PYTHONUTF8", "TEXTUAL_DRIVER")
     inherited: Mapping[str, str] = {k: v for k, v in os.environ.items() if k not in unset}
     return subprocess.run(
-        [sys.executable, "-m", "mast_tui", *map(str, words)],
+        [sys.executable, "-m", "mast_tui", *map(str, args)],
         cwd=folder,
         env={**inherited, "HOME": str(folder), "XDG_CONFIG_HOME": str(folder), **settings},
         stdin=stdin,
@@ -45,7 +45,7 @@ def mast_tui(
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "message"),
+    ("args", "code", "message"),
     [
         ((), 2, "the app needs a terminal"),
         (("--taxonomy", "own.toml", "--", SAMPLE), 2, "the app needs a terminal"),
@@ -53,12 +53,12 @@ def mast_tui(
     ],
 )
 def test_the_app_fails_without_a_terminal(
-    tmp_path: Path, words: tuple[object, ...], code: int, message: str
+    tmp_path: Path, args: tuple[object, ...], code: int, message: str
 ) -> None:
     (tmp_path / "own.toml").write_text("")
-    done = mast_tui(tmp_path, *words)
-    assert (done.returncode, done.stdout) == (code, b"")
-    (line,) = done.stderr.decode().splitlines()
+    result = mast_tui(tmp_path, *args)
+    assert (result.returncode, result.stdout) == (code, b"")
+    (line,) = result.stderr.decode().splitlines()
     assert line.startswith("mast-tui: ")
     assert message in line
     assert code == 1 or "mast-tui inspect" in line
@@ -67,9 +67,9 @@ def test_the_app_fails_without_a_terminal(
 
 @pytest.mark.parametrize("closing", ["<&-", ">out", "2>err"])
 def test_each_stream_that_is_no_terminal_ends_the_app(tmp_path: Path, closing: str) -> None:
-    # The other streams are a terminal of its own.
+    # The other streams are a new terminal.
     command = f"{sys.executable} -m mast_tui {SAMPLE} {closing}; echo over"
-    shown = subprocess.run(
+    output = subprocess.run(
         [
             sys.executable,
             "-c",
@@ -82,42 +82,42 @@ def test_each_stream_that_is_no_terminal_ends_the_app(tmp_path: Path, closing: s
         check=True,
         timeout=120,
     ).stdout
-    assert b"over" in shown
-    assert b"\x1b" not in shown
+    assert b"over" in output
+    assert b"\x1b" not in output
     written = b"".join(path.read_bytes() for path in tmp_path.iterdir() if path.is_file())
     assert b"\x1b" not in written
-    assert b"needs a terminal" in shown + written
+    assert b"needs a terminal" in output + written
 
 
 @pytest.mark.parametrize("stream", ["1", "2"])
 def test_a_command_succeeds_without_a_stream(stream: str, tmp_path: Path) -> None:
     program = f"{sys.executable} -m mast_tui inspect {SAMPLE}"
-    done = subprocess.run(
+    result = subprocess.run(
         ["bash", "-c", f"{program} {stream}>&-"],
         cwd=tmp_path, capture_output=True, text=True, check=False,
         env={**os.environ, "HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)},
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "unexpected" not in done.stderr
+    assert result.returncode == 0, result.stderr
+    assert "unexpected" not in result.stderr
 
 
 @pytest.fixture(scope="module")
 def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a workspace in which there are labels."""
     folder = tmp_path_factory.mktemp("labelled")
     (folder / "labels.csv").write_text(LABELS)
-    done = mast_tui(folder, "import", "labels.csv", "--format", "csv-long", "--allow-new")
-    assert done.returncode == 0
+    result = mast_tui(folder, "import", "labels.csv", "--format", "csv-long", "--allow-new")
+    assert result.returncode == 0
     return folder
 
 
 def test_commands_replace_characters_that_the_encoding_lacks(labelled: Path) -> None:
     report = ("report", "--by", "all")
     whole = mast_tui(labelled, *report, PYTHONIOENCODING="utf-8")
-    done = mast_tui(labelled, *report, PYTHONIOENCODING="cp1252")
-    assert b"unexpected error" not in done.stderr
-    assert done.returncode == whole.returncode
-    lines, expected = done.stdout.decode("cp1252").splitlines(), whole.stdout.decode().splitlines()
+    result = mast_tui(labelled, *report, PYTHONIOENCODING="cp1252")
+    assert b"unexpected error" not in result.stderr
+    assert result.returncode == whole.returncode
+    lines = result.stdout.decode("cp1252").splitlines()
+    expected = whole.stdout.decode().splitlines()
     assert list(map(len, lines)) == list(map(len, expected))
     doctor = mast_tui(labelled, "doctor", "--offline", PYTHONIOENCODING="latin-1:strict")
     assert b"unexpected error" not in doctor.stderr
@@ -127,8 +127,8 @@ def test_commands_replace_characters_that_the_encoding_lacks(labelled: Path) -> 
 def test_json_and_xml_stay_valid_in_another_encoding(tmp_path: Path) -> None:
     trace = tmp_path / "é-日本.json"
     trace.write_text(json.dumps([{"role": "user", "content": "où 日本"}]), "utf-8")
-    done = mast_tui(tmp_path, "inspect", "--json", trace, PYTHONIOENCODING="latin-1")
-    (file,) = json.loads(done.stdout)["files"]
+    result = mast_tui(tmp_path, "inspect", "--json", trace, PYTHONIOENCODING="latin-1")
+    (file,) = json.loads(result.stdout)["files"]
     assert file["path"].endswith("é-日本.json")
     search = mast_tui(tmp_path, "search", "日本", trace, "--json", PYTHONIOENCODING="cp1252")
     assert [json.loads(line)["path"] for line in search.stdout.splitlines()] == [file["path"]]
@@ -143,7 +143,7 @@ def test_replacements_are_as_wide_as_the_characters(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     path = tmp_path / "out"
-    for text, shown in (
+    for text, expected in (
         ("╭─ MAST ─╮ │ ┌└╰╯├┼", "+- MAST -+ | ++++++"),
         ("● own ◌ open ✗ failed ▌ … → ▶", "* own o open x failed | . > >"),
         ("−0.25, “κ” and α", '-0.25, "k" and a'),
@@ -155,4 +155,4 @@ def test_replacements_are_as_wide_as_the_characters(
             patched.setattr(sys, "stdout", stream)
             replace_unencodable_characters()
             stream.write(text)
-        assert path.read_text("latin-1") == shown
+        assert path.read_text("latin-1") == expected

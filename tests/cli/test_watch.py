@@ -1,4 +1,4 @@
-"""``mast-tui watch``: running sessions are judged, and each finding is reported once."""
+"""``mast-tui watch``: judging of running sessions, and one report of each finding."""
 
 from __future__ import annotations
 
@@ -40,75 +40,75 @@ MAST: Final = load_mast()
 PODS: Final = '{"command": ["kubectl", "get", "pods"]}'
 
 
-def running(*paths: Path, every_rule: bool = False) -> RunningTraces:
+def watch(*paths: Path, every_rule: bool = False) -> RunningTraces:
     judge = RulesJudge(RULES) if every_rule else RulesJudge()
     return RunningTraces(paths, judge, read_gate("any", MAST))
 
 
-def news_of(one: RunningTraces) -> list[str]:
-    """What a look tells: of findings rule, file and span, of files that they cannot be read."""
+def new_findings(traces: RunningTraces) -> list[str]:
+    """Return the rule, file and span of each new finding, and the unreadable files."""
     return [
         f"unread {news.path.name}"
         if isinstance(news, NotRead)
         else f"{news.rule} {news.path.name} #{news.first}"
-        for news in one.new_findings()
+        for news in traces.new_findings()
     ]
 
 
-def asked(name: str, arguments: str = PODS) -> tuple[Record, Record]:
+def shell_call(name: str, arguments: str = PODS) -> tuple[Record, Record]:
     return call(name, arguments), output(name, "cart-0 CrashLoopBackOff")
 
 
-def lines(*records: object) -> bytes:
+def encode(*records: object) -> bytes:
     return b"".join(json.dumps(record).encode() + b"\n" for record in records)
 
 
 def add(path: Path, *records: object) -> None:
     with path.open("ab") as file:
-        file.write(lines(*records))
+        file.write(encode(*records))
 
 
-BEGINNING: Final = (meta(), message("user", "find the failing pod"), *asked("a"))
+BEGINNING: Final = (meta(), message("user", "find the failing pod"), *shell_call("a"))
 
 
 def test_a_session_is_judged_each_time_it_grows(tmp_path: Path) -> None:
     path = tmp_path / "one" / "r.jsonl"
     path.parent.mkdir()
-    watched = running(tmp_path)
-    assert news_of(watched) == []
+    traces = watch(tmp_path)
+    assert new_findings(traces) == []
     (tmp_path / "one" / "notes.md").write_text("nothing")
-    path.write_bytes(lines(*BEGINNING))
-    assert news_of(watched) == []
-    add(path, *asked("b"))
-    (finding,) = running(path).new_findings()
+    path.write_bytes(encode(*BEGINNING))
+    assert new_findings(traces) == []
+    add(path, *shell_call("b"))
+    (finding,) = watch(path).new_findings()
     assert isinstance(finding, PlacedFinding)
     assert (finding.place.file, finding.place.line, finding.number) == (path, 5, 4)
-    assert news_of(watched) == ["repeated-call r.jsonl #4"]
-    assert news_of(watched) == []
-    add(path, *asked("c"))
-    assert news_of(watched) == [], "the same loop has become longer"
+    assert new_findings(traces) == ["repeated-call r.jsonl #4"]
+    assert new_findings(traces) == []
+    add(path, *shell_call("c"))
+    assert new_findings(traces) == [], "the same loop has become longer"
     add(path, message("assistant", "it is cart-0"))
-    assert news_of(watched) == []
-    # Another run in the same file has findings of its own.
+    assert new_findings(traces) == []
+    # Another run in the same file has separate findings.
     other = '{"command": ["helm", "list"]}'
-    calls = (*asked("a", other), *asked("b", other))
-    path.write_bytes(lines(meta(), message("user", "and now?"), *calls))
-    assert news_of(watched) == ["repeated-call r.jsonl #4"]
+    records = (*shell_call("a", other), *shell_call("b", other))
+    path.write_bytes(encode(meta(), message("user", "and now?"), *records))
+    assert new_findings(traces) == ["repeated-call r.jsonl #4"]
     path.write_bytes(path.read_bytes() + b"\n")
-    assert news_of(watched) == []
+    assert new_findings(traces) == []
     path.unlink()
-    assert news_of(watched) == []
+    assert new_findings(traces) == []
 
 
 def test_a_half_written_line_is_judged_once_it_is_complete(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
-    data = lines(*BEGINNING, *asked("b"))
+    data = encode(*BEGINNING, *shell_call("b"))
     path.write_bytes(data[:-40])
-    watched = running(path)
-    assert news_of(watched) == []
+    traces = watch(path)
+    assert new_findings(traces) == []
     path.write_bytes(data[:-5])
     path.write_bytes(data)
-    assert news_of(watched) == ["repeated-call r.jsonl #4"]
+    assert new_findings(traces) == ["repeated-call r.jsonl #4"]
 
 
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -117,33 +117,34 @@ def test_findings_are_reported_once_wherever_writing_paused(
     tmp_path: Path, pauses: list[int]
 ) -> None:
     content = (samples_folder() / "storefront-slow-west.jsonl").read_bytes()
-    places = sorted({pause % len(content) for pause in pauses})
+    offsets = sorted({pause % len(content) for pause in pauses})
     path = tmp_path / "r.jsonl"
     path.write_bytes(b"")
-    watched = running(tmp_path, every_rule=True)
-    heard = []
-    for begin, end in pairwise([0, *places, len(content)]):
+    traces = watch(tmp_path, every_rule=True)
+    reported = []
+    for begin, end in pairwise([0, *offsets, len(content)]):
         with path.open("ab") as file:
             file.write(content[begin:end])
-        heard += [one for one in news_of(watched) if not one.startswith("early-end")]
-    assert len(heard) == len(set(heard))
-    assert set(heard) == {
-        one for one in news_of(running(path, every_rule=True)) if not one.startswith("early-end")
-    }
+        reported += new_findings(traces)
+    # The rule early-end judges the end of a run, and every pause looks like one.
+    reported = [finding for finding in reported if not finding.startswith("early-end")]
+    assert len(reported) == len(set(reported))
+    complete = new_findings(watch(path, every_rule=True))
+    assert set(reported) == {f for f in complete if not f.startswith("early-end")}
 
 
 def test_a_replaced_file_reports_only_new_findings(tmp_path: Path) -> None:
     samples = json.loads((samples_folder() / "support_desk_exchange.json").read_text("utf-8"))
     steps = samples["traj"]
     path = tmp_path / "exchange.json"
-    watched = running(tmp_path)
-    heard = []
+    traces = watch(tmp_path)
+    reported = []
     for end in range(2, len(steps) + 1):
         fresh = tmp_path / "fresh.tmp"
         fresh.write_text(json.dumps({**samples, "traj": steps[:end]}))
         fresh.replace(path)
-        heard += news_of(watched)
-    assert heard == ["repeated-call exchange.json #18"]
+        reported += new_findings(traces)
+    assert reported == ["repeated-call exchange.json #18"]
 
 
 @pytest.mark.parametrize("named", [True, False])
@@ -155,40 +156,40 @@ def test_a_new_sub_agent_is_judged_in_its_run(tmp_path: Path, named: bool) -> No
         run_message(10, "user", "do it"),
         *spawn_call(11, "call_m", CHILD),
     )
-    watched = running(run if named else tmp_path)
-    assert news_of(watched) == []
+    traces = watch(run if named else tmp_path)
+    assert new_findings(traces) == []
     twice = [
         run_record(20 + number, "response_item", **item)
         for number, name in enumerate("xy")
-        for item in (asked(name)[0]["payload"], asked(name)[1]["payload"])
+        for item in (shell_call(name)[0]["payload"], shell_call(name)[1]["payload"])
         if isinstance(item, dict)
     ]
     child = tmp_path / "rollout-b.jsonl"
     write_rollout(child, CHILD, MAIN, run_message(19, "user", "look"), *twice[:2])
-    assert news_of(watched) == []
+    assert new_findings(traces) == []
     add(child, *twice[2:])
-    (found,) = news_of(watched)
-    assert found.startswith("repeated-call rollout-a.jsonl #")
-    assert news_of(watched) == []
+    (finding,) = new_findings(traces)
+    assert finding.startswith("repeated-call rollout-a.jsonl #")
+    assert new_findings(traces) == []
 
 
 def test_an_unreadable_file_is_reported_once(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
     path.write_text('{"messages": [')
-    watched = running(tmp_path)
-    assert news_of(watched) == [], "it may be half written"
+    traces = watch(tmp_path)
+    assert new_findings(traces) == [], "it may be half written"
     path.write_text('{"messages": [ ')
-    assert news_of(watched) == []
-    assert news_of(watched) == ["unread run.json"]
+    assert new_findings(traces) == []
+    assert new_findings(traces) == ["unread run.json"]
     path.write_text('{"messages": [  ')
-    assert news_of(watched) + news_of(watched) == []
+    assert new_findings(traces) + new_findings(traces) == []
     shutil.copy(samples_folder() / "support_desk_exchange.json", path)
-    assert news_of(watched) == ["repeated-call run.json #18"]
+    assert new_findings(traces) == ["repeated-call run.json #18"]
 
 
 @contextmanager
 def watching(*args: object, folder: Path) -> Iterator[subprocess.Popen[str]]:
-    """Run the command in another process, and yield it after its first look."""
+    """Run the command in another process, and yield it once it has started."""
     root = Path(__file__).parents[2]
     process = subprocess.Popen(
         [sys.executable, "-m", "mast_tui", "watch", *map(str, args)],
@@ -210,19 +211,19 @@ def watching(*args: object, folder: Path) -> Iterator[subprocess.Popen[str]]:
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
-    """A folder with a session that goes on, and one that has ended with a finding."""
+    """A folder with a running session, and one that has ended with a finding."""
     folder = tmp_path / "runs"
     folder.mkdir()
     (folder / "old.jsonl").write_bytes(
-        lines(meta("01a2b3c4-0000-7000-8000-00000000000f"), *BEGINNING[1:], *asked("b"))
+        encode(meta("01a2b3c4-0000-7000-8000-00000000000f"), *BEGINNING[1:], *shell_call("b"))
     )
-    (folder / "r.jsonl").write_bytes(lines(*BEGINNING))
+    (folder / "r.jsonl").write_bytes(encode(*BEGINNING))
     return folder
 
 
 def test_watch_ends_at_the_first_finding(runs: Path, tmp_path: Path) -> None:
     with watching("runs", "--exit", "--bell", folder=tmp_path) as process:
-        add(runs / "r.jsonl", *asked("b"))
+        add(runs / "r.jsonl", *shell_call("b"))
         out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 3
     assert re.fullmatch(
@@ -268,8 +269,8 @@ def test_a_command_gets_findings_in_its_environment_without_a_shell(
     with watching("runs", "--exit", "--run", command, folder=tmp_path) as process:
         name = runs / "$(touch pwned) ; x.jsonl"
         name.write_bytes(
-            lines(meta("01a2b3c4-0000-7000-8000-0000000000aa"), *BEGINNING[1:2])
-            + lines(*asked("a", hostile), *asked("b", hostile))
+            encode(meta("01a2b3c4-0000-7000-8000-0000000000aa"), *BEGINNING[1:2])
+            + encode(*shell_call("a", hostile), *shell_call("b", hostile))
         )
         out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 3

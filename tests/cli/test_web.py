@@ -30,13 +30,13 @@ STATE = "/app/page-of-visitor1"
 
 
 @asynccontextmanager
-async def visiting(
+async def serve(
     folder: Path,
     *,
     token: str | None = None,
     url: str | None = None,
     command: Sequence[str] = (sys.executable, "-m", "mast_tui"),
-    kept_seconds: float = RECONNECT_SECONDS,
+    reconnect_seconds: float = RECONNECT_SECONDS,
 ) -> AsyncIterator[TestClient]:  # type: ignore[type-arg]
     """Serve the command in a folder, and yield a client of the server."""
     server = WebServer(
@@ -46,41 +46,40 @@ async def visiting(
         annotator=None,
         workspace=str(folder / "labels.db"),
         taxonomy=MAST.ref,
-        kept_seconds=kept_seconds,
+        kept_seconds=reconnect_seconds,
     )
     async with TestClient(TestServer(server.application())) as client:
         yield client
 
 
-def own(client: TestClient) -> dict[str, str]:  # type: ignore[type-arg]
+def origin(client: TestClient) -> dict[str, str]:  # type: ignore[type-arg]
     """Return the header of requests by the server's own pages."""
     return {"Origin": str(client.make_url("/")).rstrip("/")}
 
 
-async def entered(client: TestClient, **form: str) -> str:  # type: ignore[type-arg]
+async def sign_in(client: TestClient, **form: str) -> str:  # type: ignore[type-arg]
     """Send the sign-in form and return the page that follows."""
-    return await (await client.post("/enter", data=form, headers=own(client))).text()
+    return await (await client.post("/enter", data=form, headers=origin(client))).text()
 
 
-async def refused_socket(client: TestClient, code: str = "403", **headers: str) -> None:  # type: ignore[type-arg]
-    """Check that the server refuses a connection to an app."""
+async def check_socket_refused(client: TestClient, code: str = "403", **headers: str) -> None:  # type: ignore[type-arg]
     with pytest.raises(WSServerHandshakeError, match=code):
-        await client.ws_connect(SOCKET, headers=headers or own(client))
+        await client.ws_connect(SOCKET, headers=headers or origin(client))
 
 
 async def test_the_page_asks_for_a_name_and_refuses_a_reserved_one(tmp_path: Path) -> None:
-    async with visiting(tmp_path) as client:
+    async with serve(tmp_path) as client:
         assert "Who is labelling?" in await (await client.get("/")).text()
-        assert "begin with &#39;judge:" in await entered(client, name="judge:me")
-        right = await client.post("/enter", data={"name": "<b>carol"}, headers=own(client))
-        page = await right.text()
+        assert "begin with &#39;judge:" in await sign_in(client, name="judge:me")
+        response = await client.post("/enter", data={"name": "<b>carol"}, headers=origin(client))
+        page = await response.text()
         assert "/ws" in page
         assert "&lt;b&gt;carol" in page
-        policy = right.headers["Content-Security-Policy"]
+        policy = response.headers["Content-Security-Policy"]
         assert "default-src 'none'" in policy
         assert "script-src 'self';" in policy
-        left = await client.post("/leave", headers=own(client))
-        assert "Who is labelling?" in await left.text()
+        after_leaving = await client.post("/leave", headers=origin(client))
+        assert "Who is labelling?" in await after_leaving.text()
 
 
 @pytest.fixture
@@ -94,61 +93,61 @@ def study_folder(tmp_path: Path) -> Path:
 
 
 async def test_a_study_offers_its_annotators_and_confirms_other_names(study_folder: Path) -> None:
-    async with visiting(study_folder) as client:
+    async with serve(study_folder) as client:
         page = await (await client.get("/")).text()
         for name in ("ada", "ben", "dee"):
             assert f'<option value="{name}">' in page
         assert 'name="name" value=""' in page  # Enter alone accepts nothing
-        page = await entered(client, name="root")
+        page = await sign_in(client, name="root")
         assert "root is not in this study: labels under this name do not count. Continue?" in page
         assert "/ws" not in page
         assert not list(client.session.cookie_jar)
-        assert "Continue as root" in await entered(client, name="root", outside="another")
-        assert "/ws" in await entered(client, name="root", outside="root")
-    async with visiting(study_folder) as client:
-        assert "/ws" in await entered(client, name="ada")
-    async with visiting(study_folder, token=TOKEN) as client:
+        assert "Continue as root" in await sign_in(client, name="root", outside="another")
+        assert "/ws" in await sign_in(client, name="root", outside="root")
+    async with serve(study_folder) as client:
+        assert "/ws" in await sign_in(client, name="ada")
+    async with serve(study_folder, token=TOKEN) as client:
         assert "ada" not in await (await client.get("/")).text()
-        assert "ada" not in await entered(client, name="root", token="guess")
-        asked = await entered(client, name="root", token=TOKEN)
-        assert "root is not in this study" in asked
-        assert '<option value="ada">' in asked
-        assert "/ws" in await entered(client, name="root", token=TOKEN, outside="root")
+        assert "ada" not in await sign_in(client, name="root", token="guess")
+        page = await sign_in(client, name="root", token=TOKEN)
+        assert "root is not in this study" in page
+        assert '<option value="ada">' in page
+        assert "/ws" in await sign_in(client, name="root", token=TOKEN, outside="root")
 
 
 async def test_requests_of_other_origins_and_hosts_are_refused(tmp_path: Path) -> None:
-    async with visiting(tmp_path) as client:
-        await entered(client, name="carol")
-        strangers = ("https://evil.example", "null", "http://localhost.evil.example", "http://[x")
-        for origin in (*strangers, ""):
-            headers = {"Origin": origin} if origin else {}
+    async with serve(tmp_path) as client:
+        await sign_in(client, name="carol")
+        origins = ("https://evil.example", "null", "http://localhost.evil.example", "http://[x")
+        for foreign in (*origins, ""):
+            headers = {"Origin": foreign} if foreign else {}
             answer = await client.post("/enter", data={"name": "mallory"}, headers=headers)
             assert answer.status == 403
             with pytest.raises(WSServerHandshakeError, match="403"):
                 await client.ws_connect(SOCKET, headers=headers)
         for name in ("evil.example:8000", "[::1", "localhost.evil.example"):
             assert (await client.get("/", headers={"Host": name})).status == 403
-    async with visiting(tmp_path, url="https://labels.example.org") as client:
-        known = await client.get("/", headers={"Host": "labels.example.org"})
-        assert known.status == 200
+    async with serve(tmp_path, url="https://labels.example.org") as client:
+        response = await client.get("/", headers={"Host": "labels.example.org"})
+        assert response.status == 200
 
 
 async def test_an_app_needs_a_signed_in_visitor(tmp_path: Path) -> None:
-    async with visiting(tmp_path, token=TOKEN) as client:
-        await refused_socket(client)
+    async with serve(tmp_path, token=TOKEN) as client:
+        await check_socket_refused(client)
         form = {"name": "carol", "token": "guess"}
-        guess = await client.post("/enter", data=form, headers=own(client))
-        assert guess.status == 403
-        assert "This is not the token" in await guess.text()
+        response = await client.post("/enter", data=form, headers=origin(client))
+        assert response.status == 403
+        assert "This is not the token" in await response.text()
         assert not list(client.session.cookie_jar)
-        assert "/ws" in await entered(client, name="carol", token=TOKEN)
+        assert "/ws" in await sign_in(client, name="carol", token=TOKEN)
         (cookie,) = client.session.cookie_jar
         client.session.cookie_jar.update_cookies({cookie.key: "made-up"}, client.make_url("/"))
-        await refused_socket(client)
+        await check_socket_refused(client)
     # Servers of one machine have separate cookies.
-    async with visiting(tmp_path) as first, visiting(tmp_path) as second:
+    async with serve(tmp_path) as first, serve(tmp_path) as second:
         for client in (first, second):
-            await entered(client, name="carol")
+            await sign_in(client, name="carol")
         names = {cookie.key for client in (first, second) for cookie in client.session.cookie_jar}
         assert len(names) == 2
 
@@ -161,8 +160,8 @@ def test_missing_packages_tokens_and_addresses_are_reported(
     assert "too short" in cli("web", "--token").err
     valid = "https://a.example"
     no_addresses = ("labels.example.org", "ftp://a.example", "https://:443", "https://[::1")
-    beside_host = (f"{valid}{ending}" for ending in ("/b", "?q", "/#token", ":99999"))
-    for url in (*no_addresses, *beside_host, "https://carol:secret@a.example"):
+    with_more_than_a_host = (f"{valid}{ending}" for ending in ("/b", "?q", "/#token", ":99999"))
+    for url in (*no_addresses, *with_more_than_a_host, "https://carol:secret@a.example"):
         with pytest.raises(MastError, match="give an address such as"):
             checked_url(url)
     assert checked_url("https://A.example:443/").geturl() == valid  # as browsers send it
@@ -194,103 +193,103 @@ while head := sys.stdin.buffer.read(5):
     out.write(b"D" + len(content).to_bytes(4, "big") + content)
     out.flush()
 """
-"""An app that draws what it is sent."""
+"""An app that returns its input as output."""
 
 
-def stand_in(source: str) -> tuple[str, ...]:
+def python_command(source: str) -> tuple[str, ...]:
     return (sys.executable, "-c", source)
 
 
-async def connected(
+async def connect(
     client: TestClient,  # type: ignore[type-arg]
     address: str = SOCKET,
 ) -> ClientWebSocketResponse:
     """Sign in unless the client has, and return its socket."""
     if not list(client.session.cookie_jar):
-        await client.post("/enter", data={"name": "carol"}, headers=own(client))
-    return await client.ws_connect(address, headers=own(client))
+        await client.post("/enter", data={"name": "carol"}, headers=origin(client))
+    return await client.ws_connect(address, headers=origin(client))
 
 
-async def drawn(socket: ClientWebSocketResponse, content: bytes) -> None:
+async def wait_for_output(socket: ClientWebSocketResponse, content: bytes) -> None:
     while await socket.receive_bytes() != content:
         pass
 
 
-def cut(socket: ClientWebSocketResponse) -> None:
+def cut_connection(socket: ClientWebSocketResponse) -> None:
     """Cut the connection without a closing frame."""
     transport = socket._response.connection.transport  # type: ignore[union-attr]
     assert transport is not None
     transport.abort()
 
 
-async def ended(client: TestClient, state: str = STATE) -> None:  # type: ignore[type-arg]
+async def wait_for_end(client: TestClient, state: str = STATE) -> None:  # type: ignore[type-arg]
     """Wait until the app of a page has ended."""
     while (await client.get(state)).status != 404:
         await asyncio.sleep(0.01)
 
 
 async def test_an_app_survives_a_lost_connection(tmp_path: Path) -> None:
-    async with visiting(tmp_path, command=stand_in(ECHOING_APP)) as client:
-        socket = await connected(client)
+    async with serve(tmp_path, command=python_command(ECHOING_APP)) as client:
+        socket = await connect(client)
         await socket.send_json(["resize", {"width": 90, "height": 30}])
         await socket.send_json(["stdin", "half a note"])
-        await drawn(socket, b"half a note")
-        cut(socket)
-        again = await connected(client, f"{SOCKET}?again=1&width=80&height=24")
-        await drawn(again, b'{"type":"resize","width":90,"height":30}')
-        await again.send_json(["stdin", "the rest"])
-        await drawn(again, b"the rest")
-        # A new connection replaces one that the server still takes for alive.
-        third = await connected(client, f"{SOCKET}?again=1")
-        await again.receive()
+        await wait_for_output(socket, b"half a note")
+        cut_connection(socket)
+        second = await connect(client, f"{SOCKET}?again=1&width=80&height=24")
+        await wait_for_output(second, b'{"type":"resize","width":90,"height":30}')
+        await second.send_json(["stdin", "the rest"])
+        await wait_for_output(second, b"the rest")
+        # A new connection replaces one that the server still regards as open.
+        third = await connect(client, f"{SOCKET}?again=1")
+        await second.receive()
         await third.send_json(["stdin", "x"])
-        await drawn(third, b"x")
-    async with visiting(tmp_path, command=stand_in(ECHOING_APP), kept_seconds=0) as client:
-        cut(await connected(client))
-        await ended(client)
+        await wait_for_output(third, b"x")
+    async with serve(tmp_path, command=python_command(ECHOING_APP), reconnect_seconds=0) as client:
+        cut_connection(await connect(client))
+        await wait_for_end(client)
 
 
-async def test_a_kept_app_is_for_its_own_visitor(tmp_path: Path) -> None:
-    async with visiting(tmp_path, command=stand_in(ECHOING_APP)) as client:
-        cut(await connected(client))
+async def test_a_waiting_app_is_only_for_its_visitor(tmp_path: Path) -> None:
+    async with serve(tmp_path, command=python_command(ECHOING_APP)) as client:
+        cut_connection(await connect(client))
         assert (await client.get(STATE)).status == 204
         client.session.cookie_jar.clear()
-        await client.post("/enter", data={"name": "carol"}, headers=own(client))
+        await client.post("/enter", data={"name": "carol"}, headers=origin(client))
         assert (await client.get(STATE)).status == 404
         with pytest.raises(WSServerHandshakeError, match="404"):
-            await connected(client, f"{SOCKET}?again=1")
+            await connect(client, f"{SOCKET}?again=1")
 
 
 async def test_an_app_ends_with_its_page_and_with_its_visitor(tmp_path: Path) -> None:
-    async with visiting(tmp_path, command=stand_in(ECHOING_APP)) as client:
-        socket = await connected(client)
+    async with serve(tmp_path, command=python_command(ECHOING_APP)) as client:
+        socket = await connect(client)
         await socket.close()
-        await ended(client)
-        cut(await connected(client, "/ws/page-of-visitor2"))
+        await wait_for_end(client)
+        cut_connection(await connect(client, "/ws/page-of-visitor2"))
         cookies = {cookie.key: cookie.value for cookie in client.session.cookie_jar}
-        await client.post("/leave", headers=own(client))
+        await client.post("/leave", headers=origin(client))
         client.session.cookie_jar.update_cookies(cookies, client.make_url("/"))
         assert (await client.get("/app/page-of-visitor2")).status == 404
 
 
 async def test_an_app_that_is_killed_closes_its_page(tmp_path: Path) -> None:
     killed = "import os; os.kill(os.getpid(), 9)"
-    async with visiting(tmp_path, command=stand_in(killed)) as client:
-        socket = await connected(client)
+    async with serve(tmp_path, command=python_command(killed)) as client:
+        socket = await connect(client)
         while not socket.closed:
             await socket.receive()
-        await ended(client)
+        await wait_for_end(client)
 
 
-async def test_the_oldest_kept_app_of_a_visitor_ends_first(tmp_path: Path) -> None:
-    async with visiting(tmp_path, command=stand_in(ECHOING_APP)) as client:
+async def test_the_oldest_waiting_app_of_a_visitor_ends_first(tmp_path: Path) -> None:
+    async with serve(tmp_path, command=python_command(ECHOING_APP)) as client:
         pages = [f"page-of-visitor{n}" for n in range(MAX_WAITING_APPS_PER_VISITOR + 1)]
         for page in pages:
-            socket = await connected(client, f"/ws/{page}")
+            socket = await connect(client, f"/ws/{page}")
             await socket.send_json(["stdin", "x"])
-            await drawn(socket, b"x")
-            cut(socket)
-        await ended(client, f"/app/{pages[0]}")
+            await wait_for_output(socket, b"x")
+            cut_connection(socket)
+        await wait_for_end(client, f"/app/{pages[0]}")
         for page in pages[1:]:
             assert (await client.get(f"/app/{page}")).status == 204
 
@@ -301,8 +300,8 @@ async def test_the_oldest_kept_app_of_a_visitor_ends_first(tmp_path: Path) -> No
     ids=["keys", "paste without end", "clipboard"],
 )
 async def test_oversized_input_reaches_no_app(tmp_path: Path, junk: str) -> None:
-    async with visiting(tmp_path, command=stand_in(ECHOING_APP)) as client:
-        socket = await connected(client)
+    async with serve(tmp_path, command=python_command(ECHOING_APP)) as client:
+        socket = await connect(client)
         await socket.send_json(["stdin", junk])
         await socket.send_bytes(junk.encode())
         await socket.send_str("[" * len(junk))
@@ -310,23 +309,23 @@ async def test_oversized_input_reaches_no_app(tmp_path: Path, junk: str) -> None
         await socket.send_json(["stdin", "x"])
         while (content := await socket.receive_bytes()) != b"x":
             assert len(content) < 1000
-        cut(socket)
-        await ended(client)
+        cut_connection(socket)
+        await wait_for_end(client)
 
 
 async def test_an_app_that_reads_nothing_ends_with_its_page_or_the_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(page_apps, "GRACE", 0.1)
-    async with visiting(tmp_path, command=stand_in(STUBBORN_APP)) as client:
-        socket = await connected(client)
-        await drawn(socket, b"hello")
+    async with serve(tmp_path, command=python_command(STUBBORN_APP)) as client:
+        socket = await connect(client)
+        await wait_for_output(socket, b"hello")
         for _ in range(300):
             await socket.send_json(["stdin", "x" * 4000])
         await socket.close()
-        await ended(client)
-        other = await connected(client, "/ws/page-of-visitor2")
-        await drawn(other, b"hello")  # and it runs when the server ends
+        await wait_for_end(client)
+        other = await connect(client, "/ws/page-of-visitor2")
+        await wait_for_output(other, b"hello")  # the app still runs when the server ends
 
 
 async def test_ctrl_c_ends_the_server_without_a_traceback(tmp_path: Path) -> None:
@@ -339,18 +338,18 @@ async def test_ctrl_c_ends_the_server_without_a_traceback(tmp_path: Path) -> Non
         "sys.exit(server.run('localhost', 0, lambda line: print(line, flush=True)))"
     )
     server = await asyncio.create_subprocess_exec(
-        *stand_in(source),
+        *python_command(source),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         cwd=tmp_path,
     )
     assert server.stdout is not None
     address = (await server.stdout.readline()).decode().split()[-1].rstrip("/")
-    origin = {"Origin": address}
+    headers = {"Origin": address}
     async with ClientSession() as session:
-        await session.post(f"{address}/enter", headers=origin)
-        socket = await session.ws_connect(f"{address}{SOCKET}", headers=origin)
-        await drawn(socket, b"hello")
+        await session.post(f"{address}/enter", headers=headers)
+        socket = await session.ws_connect(f"{address}{SOCKET}", headers=headers)
+        await wait_for_output(socket, b"hello")
         server.send_signal(signal.SIGINT)
         message = await socket.receive()
         assert (message.type, message.data) == (WSMsgType.CLOSE, page_apps.ENDED)

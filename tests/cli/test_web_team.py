@@ -31,7 +31,7 @@ from mast_tui.workspace import Workspace
 from mast_tui.workspace.paths import url_with_user
 from mast_tui.workspace.records import TeamRole, TraceRecord
 from tests.cli.conftest import Cli
-from tests.cli.test_web import SOCKET, own
+from tests.cli.test_web import SOCKET, origin
 from tests.postgres import ASKED, PostgresServer
 from tests.workspace.build import MAST, trace_of
 
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.slow
 
 MEMBERS: Final = {"webmira": "mira's secret", "webbob": "bob's secret"}
 TRUSTED: Final = "webtrusted"
-"""A member of whom the database asks no password."""
+"""A member whom the database accepts without a password."""
 TOKEN: Final = "long-enough-a-token"
 
 LABELLING_APP = """
@@ -63,7 +63,7 @@ out.write(b"__GANGLION__\\nD" + len(said).to_bytes(4, "big") + said)
 out.flush()
 sys.stdin.buffer.read()
 """
-"""An app that labels as its member, and draws the member and whether its arguments or its
+"""An app that labels as its member, and prints the member and whether its arguments or its
 environment have the password."""
 
 
@@ -84,7 +84,6 @@ def new_team(postgres: PostgresServer) -> str:
 
 @pytest.fixture(scope="module")
 def team_database(postgres: PostgresServer) -> str:
-    """The database of a team without a study."""
     return new_team(postgres)
 
 
@@ -92,7 +91,7 @@ def team_database(postgres: PostgresServer) -> str:
 def url(
     team_database: str, postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> str:
-    """The workspace's URL with bob in it, whose password is in the file of who runs the server."""
+    """The workspace's URL with bob as user, whose password is in the server's password file."""
     passwords = tmp_path / "pgpass"
     passwords.write_text(f"*:*:*:webbob:{MEMBERS['webbob']}\n")
     passwords.chmod(0o600)
@@ -102,7 +101,6 @@ def url(
 
 
 def team_server(workspace: str, **options: Any) -> WebServer:
-    """Return the server of a team on a workspace."""
     annotator = options.pop("annotator", None)
     command = (sys.executable, "-c", LABELLING_APP)
     return WebServer(
@@ -116,7 +114,7 @@ def team_server(workspace: str, **options: Any) -> WebServer:
 
 
 @asynccontextmanager
-async def visiting(workspace: str, **options: Any) -> AsyncIterator[TestClient]:  # type: ignore[type-arg]
+async def serve(workspace: str, **options: Any) -> AsyncIterator[TestClient]:  # type: ignore[type-arg]
     server = team_server(workspace, **options)
     async with TestClient(TestServer(server.application())) as client:
         yield client
@@ -124,14 +122,14 @@ async def visiting(workspace: str, **options: Any) -> AsyncIterator[TestClient]:
 
 async def enter(client: TestClient, **form: str) -> tuple[int, str]:  # type: ignore[type-arg]
     """Send the sign-in form; return the status and the page."""
-    answer = await client.post("/enter", data=form, headers=own(client))
+    answer = await client.post("/enter", data=form, headers=origin(client))
     return answer.status, html.unescape(await answer.text())
 
 
 async def test_each_visitor_labels_as_the_member_whose_password_they_know(
     url: str, team_database: str, postgres: PostgresServer
 ) -> None:
-    async with visiting(url) as client:
+    async with serve(url) as client:
         for name, password in MEMBERS.items():
             client.session.cookie_jar.clear()
             status, page = await enter(client, name=name, password=password)
@@ -139,7 +137,7 @@ async def test_each_visitor_labels_as_the_member_whose_password_they_know(
             assert password not in page
             (cookie,) = client.session.cookie_jar
             assert password not in cookie.value
-            socket = await client.ws_connect(SOCKET, headers=own(client))
+            socket = await client.ws_connect(SOCKET, headers=origin(client))
             assert await socket.receive_bytes() == f"{name} False".encode()
             await socket.close()
     with closing(Workspace.open(postgres.url(team_database))) as owner:
@@ -147,7 +145,7 @@ async def test_each_visitor_labels_as_the_member_whose_password_they_know(
 
 
 async def test_only_the_right_password_of_the_named_member_gets_in(url: str) -> None:
-    async with visiting(url) as client:
+    async with serve(url) as client:
         page = await (await client.get("/")).text()
         assert 'name="password"' in page
         assert "The server was started for webbob" in page
@@ -155,7 +153,7 @@ async def test_only_the_right_password_of_the_named_member_gets_in(url: str) -> 
             ("webmira", "wrong"),
             ("webmira", MEMBERS["webbob"]),
             ("webbob", "wrong"),
-            ("webbob", ""),  # the file of who runs the server has it
+            ("webbob", ""),  # the server's password file has it
             ("webmira", ""),
             ("webbob", "\0"),
             ("webbob", "x" * 100_000),
@@ -166,18 +164,18 @@ async def test_only_the_right_password_of_the_named_member_gets_in(url: str) -> 
             assert "postgresql://" not in page
             assert not list(client.session.cookie_jar)
         with pytest.raises(WSServerHandshakeError, match="403"):
-            await client.ws_connect(SOCKET, headers=own(client))
+            await client.ws_connect(SOCKET, headers=origin(client))
 
 
-async def test_who_is_no_member_does_not_sign_in(url: str, postgres: PostgresServer) -> None:
-    async with visiting(url, only_this_machine=True) as client:
+async def test_a_name_outside_the_team_cannot_sign_in(url: str, postgres: PostgresServer) -> None:
+    async with serve(url, only_this_machine=True) as client:
         _, page = await enter(client, name="postgres", password="any")
         assert "postgres is not in the team" in page
         _, page = await enter(client, name="judge:rules", password="any")
         assert "/ws" not in page
         assert not list(client.session.cookie_jar)
     alone = postgres.take()
-    async with visiting(postgres.url(alone), only_this_machine=True) as client:
+    async with serve(postgres.url(alone), only_this_machine=True) as client:
         _, page = await enter(client, name="postgres", password="any")
         assert "postgres is not in the team" in page
     postgres.give_back(alone)
@@ -187,11 +185,11 @@ async def test_who_is_no_member_does_not_sign_in(url: str, postgres: PostgresSer
 async def test_a_name_without_a_password_signs_in_on_this_machine_only(
     url: str, password: str
 ) -> None:
-    async with visiting(url) as client:
+    async with serve(url) as client:
         _, page = await enter(client, name=TRUSTED, password=password)
         assert f"accepts {TRUSTED} without a password" in page
         assert not list(client.session.cookie_jar)
-    async with visiting(url, only_this_machine=True) as client:
+    async with serve(url, only_this_machine=True) as client:
         _, page = await enter(client, name=TRUSTED, password=password)
         assert "/ws" in page
 
@@ -202,7 +200,7 @@ async def test_a_member_outside_the_study_confirms_with_the_password(
     database = new_team(postgres)
     with closing(Workspace.open(postgres.url(database))) as owner:
         set_study(owner, "postgres", Study(MAST.ref, ("webbob",), ("postgres",), per_trace=1))
-    async with visiting(postgres.url(database, user="webbob")) as client:
+    async with serve(postgres.url(database, user="webbob")) as client:
         form = {"name": "webmira", "password": MEMBERS["webmira"]}
         _, page = await enter(client, **form)
         assert "webmira is not in this study" in page
@@ -224,7 +222,7 @@ async def test_a_refused_sign_in_is_logged_without_its_secret(
         assert status == 403
         assert "This is not the token" in page
         assert "webbob" not in page.replace('value="webbob"', "")
-        headers = own(client) | {"X-Forwarded-For": "9.9.9.9, 192.0.2.7"}
+        headers = origin(client) | {"X-Forwarded-For": "9.9.9.9, 192.0.2.7"}
         form = {"name": "webbob", "password": "pass", "token": TOKEN}
         answer = await client.post("/enter", data=form, headers=headers)
         assert answer.status == 403
@@ -234,9 +232,9 @@ async def test_a_refused_sign_in_is_logged_without_its_secret(
     ]
 
 
-async def test_a_database_that_is_away_is_no_wrong_password(url: str) -> None:
-    away = url.replace(f"port={url.rpartition('=')[2]}", "port=1")
-    async with visiting(away) as client:
+async def test_an_unreachable_database_is_not_reported_as_a_wrong_password(url: str) -> None:
+    unreachable = url.replace(f"port={url.rpartition('=')[2]}", "port=1")
+    async with serve(unreachable) as client:
         status, page = await enter(client, name="webbob", password=MEMBERS["webbob"])
         assert status == 200
         assert "no server answers there" in page
@@ -244,12 +242,12 @@ async def test_a_database_that_is_away_is_no_wrong_password(url: str) -> None:
 
 
 async def test_one_member_for_all_visitors_is_for_this_machine_only(url: str, cli: Cli) -> None:
-    async with visiting(url, annotator="webbob", only_this_machine=True) as client:
+    async with serve(url, annotator="webbob", only_this_machine=True) as client:
         assert 'name="password"' not in await (await client.get("/")).text()
         _, page = await enter(client)
         assert "/ws" in page
-    async with visiting(url, annotator="webmira", only_this_machine=True) as client:
-        _, page = await enter(client)  # the password file of the server does not have hers
+    async with serve(url, annotator="webmira", only_this_machine=True) as client:
+        _, page = await enter(client)  # the server's password file does not have it
         assert "needs a password" in page
     options: dict[str, Any]
     for options in ({"token": TOKEN, "only_this_machine": True}, {}):
@@ -278,8 +276,8 @@ def test_the_member_replaces_the_user_of_the_url() -> None:
         assert url_with_user(url, "Zoë @/?") == expected
 
 
-class Guesses:
-    """Wrong sign-ins, and how many of them are in their check or their wait at once."""
+class GuessCounter:
+    """Wrong sign-ins, and the number of them that are checked or wait at once."""
 
     def __init__(self) -> None:
         self.over = asyncio.Semaphore(0)
@@ -308,8 +306,8 @@ async def idle() -> None:
         await asyncio.sleep(0)
 
 
-async def test_guesses_side_by_side_wait_for_each_other() -> None:
-    guesses = Guesses()
+async def test_simultaneous_guesses_wait_for_each_other() -> None:
+    guesses = GuessCounter()
     addresses = ["192.0.2.1"] * 5 + ["2001:db8::1", "2001:db8::2"]
     addresses += [f"198.51.100.{n}" for n in range(5)]
     tasks = [asyncio.create_task(guesses.guess(address)) for address in addresses]
@@ -325,8 +323,8 @@ async def test_guesses_side_by_side_wait_for_each_other() -> None:
     assert guesses.most_at_once["192.0.2.1"] == 1
 
 
-async def test_so_many_sign_ins_of_one_address_wait_and_no_more() -> None:
-    guesses = Guesses()
+async def test_more_than_twenty_waiting_sign_ins_of_one_address_are_refused() -> None:
+    guesses = GuessCounter()
     tasks = [asyncio.create_task(guesses.guess("192.0.2.1")) for _ in range(20)]
     await idle()
     with pytest.raises(TooManySignIns):
@@ -335,11 +333,11 @@ async def test_so_many_sign_ins_of_one_address_wait_and_no_more() -> None:
         guesses.over.release()
     await asyncio.gather(*tasks)
     guesses.over.release()
-    await guesses.guess("192.0.2.1")  # all have left the line
+    await guesses.guess("192.0.2.1")  # none is waiting any more
     assert len(guesses.checked) == 21
 
 
-async def test_the_answer_to_too_many_sign_ins_tells_nothing_of_the_token(url: str) -> None:
+async def test_the_answer_to_too_many_sign_ins_does_not_depend_on_the_token(url: str) -> None:
     server = team_server(url, token=TOKEN)
     async with TestClient(TestServer(server.application())) as client:
         server._guesses._waiting_counts["127.0.0.1"] = 20

@@ -23,17 +23,13 @@ from mast_tui.exchange.csv_labels import (
 )
 from mast_tui.exchange.errors import ExchangeError, RowProblem
 from mast_tui.exchange.import_batch import Incoming, lasting_id, lasting_ids
-from mast_tui.labels import (
-    AnnotatorKind,
-    TraceWork,
-    VerdictValue,
-)
+from mast_tui.labels import AnnotatorKind, TraceWork, VerdictValue
 from mast_tui.output_files import write_output
 from mast_tui.reports.render.csv import csv_text
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.model import Outcome
 from mast_tui.workspace.records import TraceRecord
-from tests.exchange.words import traces, works
+from tests.exchange.strategies import traces, works
 
 MAST = load_mast()
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
@@ -61,17 +57,17 @@ def test_long_rows_round_trip(
     written = [data.draw(works(spans, name)) for name in sorted(names)]
     incoming = read_long(tmp_path_factory.mktemp("long"), write_csv_long(written, MAST))
     assert incoming.problems == ()
-    back = {(w.annotator, w.trace_id): w for w in incoming.work}
+    read_works = {(work.annotator, work.trace_id): work for work in incoming.work}
     for work in written:
         if not work.labels and not work.verdicts and work.finished_at is None:
-            assert (work.annotator, work.trace_id) not in back
+            assert (work.annotator, work.trace_id) not in read_works
             continue
-        read = back[work.annotator, work.trace_id]
-        assert read.labels == work.labels
-        assert read.verdicts == work.verdicts
-        assert read.finished_at == work.finished_at
-        seen = any(label.saw_suggestions for label in work.labels.values())
-        assert read.judge_seen is seen
+        copy = read_works[work.annotator, work.trace_id]
+        assert copy.labels == work.labels
+        assert copy.verdicts == work.verdicts
+        assert copy.finished_at == work.finished_at
+        saw_suggestions = any(label.saw_suggestions for label in work.labels.values())
+        assert copy.judge_seen is saw_suggestions
 
 
 def long_row(**cells: str) -> str:
@@ -80,7 +76,7 @@ def long_row(**cells: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("cells", "words"),
+    ("cells", "message"),
     [
         ({"mode": "9.9"}, "'9.9' is not in mast@"),
         ({"value": "yes"}, "present, absent, unsure, finished or note"),
@@ -102,12 +98,12 @@ def long_row(**cells: str) -> str:
         ({"trace_id": " "}, "'trace_id' is empty"),
     ],
 )  # fmt: skip
-def test_a_bad_long_row_is_named(tmp_path: Path, cells: dict[str, str], words: str) -> None:
+def test_a_bad_long_row_is_named(tmp_path: Path, cells: dict[str, str], message: str) -> None:
     incoming = read_long(tmp_path, long_row(**({"mode": "1.3", "value": "present"} | cells)))
     assert incoming.work == ()
     [problem] = incoming.problems
     assert problem.place == "line 2"
-    assert words in problem.reason
+    assert message in problem.reason
 
 
 def test_contradicting_rows_are_a_problem(tmp_path: Path) -> None:
@@ -180,7 +176,7 @@ def test_usual_spellings_of_wide_tables_are_read(tmp_path: Path) -> None:
 
 
 def test_a_bad_wide_row_is_named(tmp_path: Path) -> None:
-    for rows, words in [
+    for rows, message in [
         ("t,a,,2\n", "1, 0, ? or empty"),
         ("t,a,won,1\n", "failed, succeeded or empty"),
         (",a,,1\n", "'trace_id' is empty"),
@@ -191,17 +187,17 @@ def test_a_bad_wide_row_is_named(tmp_path: Path) -> None:
         incoming = read_wide(tmp_path, "trace_id,annotator,outcome,1.3\n" + rows)
         [problem] = incoming.problems
         assert problem.place == f"line {rows.count(chr(10)) + 1}"
-        assert words in problem.reason
+        assert message in problem.reason
 
 
 PART = st.none() | st.integers() | st.booleans() | st.text() | st.sampled_from(VerdictValue)
 
 
 @given(st.text(), st.lists(PART, min_size=1), st.lists(PART))
-def test_lasting_ids_are_stable(kind: str, about: list[object], rest: list[object]) -> None:
+def test_lasting_ids_are_stable(kind: str, subject: list[object], parts: list[object]) -> None:
     namespace = uuid.UUID("5f0d2a3c-6f0b-5c55-9a55-3a1f5d2f6c10")
-    name = str(uuid.uuid5(namespace, json.dumps([kind, *about, *rest])))
-    assert lasting_id(kind, *about, *rest) == lasting_ids(*about)(kind, *rest) == name
+    name = str(uuid.uuid5(namespace, json.dumps([kind, *subject, *parts])))
+    assert lasting_id(kind, *subject, *parts) == lasting_ids(*subject)(kind, *parts) == name
 
 
 # CSV files
@@ -212,7 +208,7 @@ CELL = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.sampl
 TABLE = st.lists(st.tuples(CELL, CELL, CELL), max_size=6)
 
 
-def table_in(file: Path, *columns: str) -> tuple[list[CsvRow], list[RowProblem]]:
+def read_table(file: Path, *columns: str) -> tuple[list[CsvRow], list[RowProblem]]:
     """Return the sound rows of a file and the problems of the others."""
     problems: list[RowProblem] = []
     return list(stream_rows([file], problems, allowed=columns, needed=columns)), problems
@@ -226,26 +222,26 @@ def test_cells_round_trip(
     file = tmp_path_factory.mktemp("csv") / "t.csv"
     text = csv_text(columns, [dict(zip(columns, row, strict=True)) for row in rows])
     write_output(file, text)
-    found, problems = table_in(file, *columns)
+    read_rows, problems = read_table(file, *columns)
     assert not problems
-    assert all(row.columns == columns for row in found)
+    assert all(row.columns == columns for row in read_rows)
     filled = [row for row in rows if any(cell.strip() for cell in row)]
-    assert [tuple(row.cells.values()) for row in found] == filled
-    # What others read is the same.
-    others = list(csv.reader(io.StringIO(text, newline="")))[1:]
-    assert [tuple(row) for row in others] == rows
+    assert [tuple(row.cells.values()) for row in read_rows] == filled
+    # Python's csv module reads the same cells.
+    standard_rows = list(csv.reader(io.StringIO(text, newline="")))[1:]
+    assert [tuple(row) for row in standard_rows] == rows
 
 
 def test_lines_are_counted_and_broken_rows_are_problems(tmp_path: Path) -> None:
     file = tmp_path / "t.csv"
     file.write_bytes('\ufeffa,b\n"x\ny",1\n\nz,2,3\nw,4\n'.encode())
-    rows, problems = table_in(file, "a", "b")
+    rows, problems = read_table(file, "a", "b")
     assert [(row.place, row.cells["b"]) for row in rows] == [("line 2", "1"), ("line 6", "4")]
     assert [problem.place for problem in problems] == ["line 5"]
     assert "3 cells under 2 headings" in problems[0].reason
     file = tmp_path / "t.csv"
     file.write_text('a,b\n1,2\n"open,3\n4,5\n')
-    rows, problems = table_in(file, "a", "b")
+    rows, problems = read_table(file, "a", "b")
     assert [row.cells["a"] for row in rows] == ["1"]
     assert [problem.place for problem in problems] == ["line 3"]
 
@@ -254,16 +250,16 @@ def test_separators_and_short_rows_of_spreadsheets_are_read(tmp_path: Path) -> N
     for separator in [",", ";", "\t"]:
         file = tmp_path / "t.csv"
         file.write_text(f'a{separator}b\r\n"x;,y"{separator}1\r\n')
-        (row,), problems = table_in(file, "a", "b")
+        (row,), problems = read_table(file, "a", "b")
         assert (row.texts, problems) == (["x;,y", "1"], [])
     file = tmp_path / "t.csv"
     file.write_text("a,b,c\n1\n")
-    short, _ = table_in(file, "a", "b", "c")
+    short, _ = read_table(file, "a", "b", "c")
     assert dict(short[0].cells) == {"a": "1", "b": "", "c": ""}
 
 
 def test_files_that_are_no_tables_are_refused(tmp_path: Path) -> None:
-    for data, words in [
+    for data, message in [
         (b"", "no heading row"),
         (b"\n\n", "no heading row"),
         (b"a,a\n1,2\n", "appears twice"),
@@ -271,5 +267,5 @@ def test_files_that_are_no_tables_are_refused(tmp_path: Path) -> None:
     ]:
         file = tmp_path / "t.csv"
         file.write_bytes(data)
-        with pytest.raises(ExchangeError, match=words):
-            table_in(file, "a")
+        with pytest.raises(ExchangeError, match=message):
+            read_table(file, "a")

@@ -1,4 +1,4 @@
-"""Importers on files with any content: read, or refused with a message."""
+"""Imports of files with any content: they are read, or refused with a message."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import Workspace, WorkspaceError
 
 MAST = load_mast()
-QUICK = settings(
+FEW_EXAMPLES = settings(
     max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
@@ -61,20 +61,19 @@ def empty() -> Workspace:
 
 
 def read(name: str, file: Path, empty: Workspace) -> Incoming:
-    """Read a file by the importer of a format."""
     importer = IMPORT_FORMATS[name].reads
     assert importer is not None
     return importer(ImportRequest([file], empty, MAST))
 
 
-def applied(incoming: Incoming | None, name: str) -> None:
+def apply_or_refuse(incoming: Incoming | None, name: str) -> None:
     """Apply an import to a new workspace, or fail with a message."""
     if incoming is None:
         return
     assert all(problem.reason for problem in incoming.problems)
     if incoming.work:
         workspace = Workspace.open(":memory:")
-        refused_or(lambda: apply_incoming(incoming, workspace, source=name, skip_errors=True))
+        result_or_none(lambda: apply_incoming(incoming, workspace, source=name, skip_errors=True))
 
 
 READ_INTO_WORK: Final = [name for name, row in IMPORT_FORMATS.items() if row.reads is not None]
@@ -83,7 +82,7 @@ READ_INTO_WORK: Final = [name for name, row in IMPORT_FORMATS.items() if row.rea
 Result = TypeVar("Result")
 
 
-def refused_or(call: Callable[[], Result]) -> Result | None:
+def result_or_none(call: Callable[[], Result]) -> Result | None:
     """Return the result of a call, or None if it refuses with a message."""
     try:
         return call()
@@ -92,14 +91,14 @@ def refused_or(call: Callable[[], Result]) -> Result | None:
 
 
 @pytest.mark.parametrize("name", READ_INTO_WORK)
-@settings(QUICK, max_examples=5)
+@settings(FEW_EXAMPLES, max_examples=5)
 @given(document=DOCUMENT | st.lists(st.dictionaries(KEYS, DOCUMENT, min_size=3), min_size=1))
 def test_any_json_is_read_or_refused(
     name: str, document: Any, tmp_path: Path, empty: Workspace
 ) -> None:
     file = tmp_path / "labels.json"
     file.write_text(json.dumps(document))
-    applied(refused_or(lambda: read(name, file, empty)), name)
+    apply_or_refuse(result_or_none(lambda: read(name, file, empty)), name)
 
 
 CELL = st.sampled_from(
@@ -108,7 +107,7 @@ CELL = st.sampled_from(
 
 
 @pytest.mark.parametrize("wide", [False, True])
-@QUICK
+@FEW_EXAMPLES
 @given(
     heading=st.lists(st.sampled_from([*COLUMNS, "1.1", "outcome", "?"]), max_size=18),
     rows=st.lists(st.lists(CELL, max_size=18), max_size=4),
@@ -120,7 +119,7 @@ def test_any_table_is_read_or_refused(
     file = tmp_path / "labels.csv"
     lines = [",".join(cells) for cells in [heading, *rows]]
     file.write_bytes("\n".join(lines).encode("utf-8", "replace") + tail)
-    incoming = refused_or(
+    incoming = result_or_none(
         lambda: (
             read_csv_wide([file], taxonomy=MAST)
             if wide
@@ -131,14 +130,14 @@ def test_any_table_is_read_or_refused(
         return
     workspace = Workspace.open(":memory:")
     first = apply_incoming(incoming, workspace, source="test", skip_errors=True)
-    again = apply_incoming(incoming, workspace, source="test", skip_errors=True)
-    assert again.new == 0
-    assert again.known >= first.new
+    second = apply_incoming(incoming, workspace, source="test", skip_errors=True)
+    assert second.new == 0
+    assert second.known >= first.new
 
 
 @pytest.fixture(scope="module")
 def export(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """An export with all that a table can bring."""
+    """An export with every kind of record that a table can add."""
     table = tmp_path_factory.mktemp("export") / "source.csv"
     table.write_text("trace_id,annotator,outcome,1.1,1.2\nt,alice,failed,1,0\nu,judge:x@1,,0,?\n")
     workspace = Workspace.open(":memory:")
@@ -147,23 +146,23 @@ def export(tmp_path_factory: pytest.TempPathFactory) -> str:
     return "".join(workspace_lines(workspace))
 
 
-@QUICK
+@FEW_EXAMPLES
 @given(data=st.data())
 def test_any_change_to_an_export_is_read_or_refused(
     data: st.DataObject, export: str, tmp_path: Path
 ) -> None:
     lines = [json.loads(line) for line in export.splitlines()]
-    place: Any = lines[data.draw(st.integers(0, len(lines) - 1))]
+    node: Any = lines[data.draw(st.integers(0, len(lines) - 1))]
     while True:
-        key = data.draw(st.sampled_from(sorted(place) if isinstance(place, dict) else [0]))
-        if not isinstance(place[key], dict | list) or not place[key] or data.draw(st.booleans()):
+        key = data.draw(st.sampled_from(sorted(node) if isinstance(node, dict) else [0]))
+        if not isinstance(node[key], dict | list) or not node[key] or data.draw(st.booleans()):
             break
-        place = place[key]
-    place[key] = data.draw(LEAF | DOCUMENT)
+        node = node[key]
+    node[key] = data.draw(LEAF | DOCUMENT)
     file = tmp_path / "export.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
     workspace = Workspace.open(":memory:")
-    if refused_or(lambda: merge_content(read_jsonl(file), workspace)) is None:
+    if result_or_none(lambda: merge_content(read_jsonl(file), workspace)) is None:
         assert not any([*workspace.traces(), *workspace.annotators(), *workspace.runs()])
 
 
@@ -175,9 +174,9 @@ def valid_documents() -> dict[str, Any]:
         Label("y", "alice", "t", MAST.ref, "task_derailment", WHOLE_TRACE),
     ]
     verdicts = {"conversation_reset": VerdictValue.ABSENT}
-    own = {label.id: label for label in labels}
-    at = "2026-05-04T10:20:30Z"
-    work = TraceWork("alice", "t", MAST.ref, labels=own, verdicts=verdicts, finished_at=at)
+    by_id = {label.id: label for label in labels}
+    time = "2026-05-04T10:20:30Z"
+    work = TraceWork("alice", "t", MAST.ref, labels=by_id, verdicts=verdicts, finished_at=time)
     spans = (TextSpan("k", "#1 agent", "🚀 go"),)
     mode = {"code": "A.1", "name": "n", "evidence": "e", "confidence": "high"}
     taxonomy = {"codes": [{"id": "A.1", "name": "n", "category": "A"}]}

@@ -1,4 +1,4 @@
-"""The datasheet, and the folder that loads as a dataset."""
+"""The datasheet, and the folder for the ``datasets`` library."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from mast_tui.workspace.events.types import (
     StudySet,
     VerdictSet,
 )
-from tests.exchange.words import MAST, SLUGS
+from tests.exchange.strategies import MAST, SLUGS
 from tests.figures.agreement.build_judge import given_words, said
 from tests.figures.agreement.tables import verdict_table
 
@@ -48,12 +48,12 @@ pytestmark = pytest.mark.slow
 
 NAMES = ("Bö b", "bö b")
 HOSTILE = "<script>| `x` \u202e ---\n# not a heading"
-SAID = {NAMES[0]: "1100100", NAMES[1]: "0011010"}
+LETTERS = {NAMES[0]: "1100100", NAMES[1]: "0011010"}
 FINISHED = {name: frozenset(f"t{i}" for i in range(7)) for name in NAMES}
 MODES = MAST.modes[:2]
 VERDICTS = {
     (name, f"t{i}", SLUGS[0]): VerdictValue.PRESENT if letter == "1" else VerdictValue.ABSENT
-    for name, letters in SAID.items()
+    for name, letters in LETTERS.items()
     for i, letter in enumerate(letters)
 }
 TABLE = verdict_table(MODES, FINISHED, VERDICTS)
@@ -63,25 +63,25 @@ REPORT = agreement_json(AGREEMENT)
 EVENTS = "0" * 64
 
 
-def exported(workspace: Workspace, report: Mapping[str, Any]) -> Mapping[str, Any]:
+def gold_of(workspace: Workspace, report: Mapping[str, Any]) -> Mapping[str, Any]:
     document = gold_document(workspace, MAST, report, gold_entries(workspace, MAST))
     return with_set_facts(document, None, EVENTS)
 
 
-def sheet(
+def sheet_of(
     workspace: Workspace,
     agreement: Agreement = AGREEMENT,
     judges: Mapping[str, JudgeReport] | None = None,
 ) -> str:
-    return datasheet(exported(workspace, agreement_json(agreement)), agreement, judges)
+    return datasheet(gold_of(workspace, agreement_json(agreement)), agreement, judges)
 
 
 @pytest.fixture
 def filled() -> Workspace:
-    """Two annotators on one trace, a study, a guideline, a begun trace and a retest."""
+    """A workspace with two annotators, a study, a guideline, a begun trace and a retest."""
     workspace = Workspace.open(":memory:")
     workspace.add_taxonomy(MAST)
-    # Who came here with an older file may be told apart by capitals alone.
+    # Annotators from an older file may differ only in capitals.
     workspace.add_annotators([(name, AnnotatorKind.HUMAN) for name in NAMES])
     workspace.register_trace(TraceRecord("t", system=HOSTILE, spans=3))
     target = Target("k1", "k1", "🚀 שלום", 0, 6)
@@ -94,23 +94,23 @@ def filled() -> Workspace:
             PassFinished(read=3, spans=3, at="2026-05-04T10:20:30Z"),
         ]
         workspace.append([NewEvent(name, "t", MAST.ref, 1, fact) for fact in facts])
-    again: list[Fact] = [PassStarted(PassKind.RETEST), PassFinished(read=3, spans=3)]
-    workspace.append([NewEvent(NAMES[0], "t", MAST.ref, 2, fact) for fact in again])
+    retest: list[Fact] = [PassStarted(PassKind.RETEST), PassFinished(read=3, spans=3)]
+    workspace.append([NewEvent(NAMES[0], "t", MAST.ref, 2, fact) for fact in retest])
     workspace.append([NewEvent(NAMES[1], "u", MAST.ref, 1, PassStarted(PassKind.BLIND))])
     study = Study(MAST.ref, NAMES, batches=(("t", "u"),), overlap=0.5, seed=12)
-    words = Guideline("g", SLUGS[0], HOSTILE, NAMES[0], "2026-05-04T10:20:30Z")
-    protocol = (StudySet(None, study), GuidelineSet("g", None, words))
+    guideline = Guideline("g", SLUGS[0], HOSTILE, NAMES[0], "2026-05-04T10:20:30Z")
+    protocol = (StudySet(None, study), GuidelineSet("g", None, guideline))
     workspace.append([NewEvent(NAMES[0], None, MAST.ref, None, fact) for fact in protocol])
     return workspace
 
 
 def test_gold_defines_the_modes_and_its_origin(filled: Workspace) -> None:
-    gold = exported(filled, REPORT)
+    gold = gold_of(filled, REPORT)
     first = gold["taxonomy"]["modes"][0]
     mode = MAST.modes[0]
     assert (first["slug"], first["definition"]) == (mode.slug, mode.definition)
     assert first["category"] in {category.name for category in MAST.categories}
-    files = dataset_files(gold, sheet(filled))
+    files = dataset_files(gold, sheet_of(filled))
     rows = [json.loads(line) for line in files["data/modes.jsonl"].splitlines()]
     assert [row["mode"] for row in rows] == [mode.code for mode in MAST.modes]
     assert rows[0]["definition"] == mode.definition
@@ -124,8 +124,8 @@ def test_gold_defines_the_modes_and_its_origin(filled: Workspace) -> None:
     json.dumps(gold, allow_nan=False)
 
 
-def test_the_datasheet_says_what_its_figures_rest_on(filled: Workspace) -> None:
-    text = sheet(filled)
+def test_the_datasheet_names_the_basis_of_its_figures(filled: Workspace) -> None:
+    text = sheet_of(filled)
     assert "| 1.1 | Disobey task specification | 7 | 0.43/0.43 | 0.14 \\[–\\] |" in text
     caption = next(line for line in text.splitlines() if line.startswith("Table: Agreement"))
     for part in (f"Labels of {NAMES[0]} and {NAMES[1]} on 7 traces", "first pass", "jackknife"):
@@ -137,21 +137,21 @@ def test_the_datasheet_says_what_its_figures_rest_on(filled: Workspace) -> None:
     assert f"not finished, by annotator: {NAMES[1]} 1" in text
     assert f"not part of the gold: {NAMES[0]} 1" in text
     assert MAST.content_hash in text
-    # Foreign text is no markup in it.
+    # Foreign text is no markup.
     assert "<script>" not in text
     assert "\u202e" not in text
     assert [line for line in text.split("\n") if line.startswith("# ")] == ["# Datasheet"]
 
 
-def test_the_datasheet_reports_agreement_on_places_and_judges(filled: Workspace) -> None:
-    both = TraceReading({SLUGS[0]: (LabelRange(1, 2),)}, None, frozenset())
-    half = TraceReading({SLUGS[0]: (LabelRange(1, 1),)}, None, frozenset())
-    traces = tuple(TraceReadings(f"t{i}", 9, {NAMES[0]: both, NAMES[1]: half}) for i in range(3))
-    given = SpanInput(
+def test_the_datasheet_reports_agreement_on_spans_and_judges(filled: Workspace) -> None:
+    two = TraceReading({SLUGS[0]: (LabelRange(1, 2),)}, None, frozenset())
+    single = TraceReading({SLUGS[0]: (LabelRange(1, 1),)}, None, frozenset())
+    traces = tuple(TraceReadings(f"t{i}", 9, {NAMES[0]: two, NAMES[1]: single}) for i in range(3))
+    span_input = SpanInput(
         MAST.ref, STUDY.modes, NAMES, "1", traces, dict.fromkeys(NAMES, 3), not_at_hand=2
     )
-    spans = span_figures(given, Resampling(20))
-    text = sheet(filled, replace(AGREEMENT, spans=spans))
+    spans = span_figures(span_input, Resampling(20))
+    text = sheet_of(filled, replace(AGREEMENT, spans=spans))
     row = next(line for line in text.splitlines() if "| place and mode |" in line)
     assert row.split("|")[3:6] == [" 6 ", " 0.00 ", " 1.00 "]
     assert "2 traces with an unknown order of spans" in text
@@ -161,18 +161,18 @@ def test_the_datasheet_reports_agreement_on_places_and_judges(filled: Workspace)
         seen=frozenset(said("·" * 20 + "1" * 4)),
     )
     report = judge_report(judged, Resampling(20))
-    text = sheet(filled, judges={"judge:a": report})
+    text = sheet_of(filled, judges={"judge:a": report})
     row = next(line for line in text.splitlines() if line.startswith("| judge:a |"))
     assert row.startswith("| judge:a | 20 | 20 | 0.67 ")
     assert row.endswith("| 4 labelled with suggestions on screen (traces × modes) |")
-    assert "No judge has judged" in sheet(filled)
+    assert "No judge has judged" in sheet_of(filled)
 
 
 def test_missing_figures_and_studies_are_stated() -> None:
     workspace = Workspace.open(":memory:")
-    gold = exported(workspace, {})
-    nobody = StudyInput(MAST.ref, (), (), "1", verdict_table((), {}, {}), {})
-    text = datasheet(gold, agreement_figures(nobody, Resampling(0)))
+    gold = gold_of(workspace, {})
+    no_annotators = StudyInput(MAST.ref, (), (), "1", verdict_table((), {}, {}), {})
+    text = datasheet(gold, agreement_figures(no_annotators, Resampling(0)))
     assert "No study was set up" in text
     assert "fewer than two annotators" in text
 
@@ -194,32 +194,32 @@ print(json.dumps(found, default=str))
 
 def test_the_folder_loads_with_datasets(filled: Workspace, tmp_path: Path) -> None:
     pytest.importorskip("datasets")
-    files = dataset_files(exported(filled, REPORT), sheet(filled))
+    files = dataset_files(gold_of(filled, REPORT), sheet_of(filled))
     for name, text in files.items():
         file = tmp_path / "set" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
-    # In a process of its own: it is told by its environment to ask no server for anything.
-    calm = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "home")}
+    # A separate process, whose environment forbids requests to servers.
+    offline = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "home")}
     done = subprocess.run(
         [sys.executable, "-c", LOAD, str(tmp_path / "set")],
         capture_output=True,
         encoding="utf-8",
         check=False,
-        env=os.environ | calm,
+        env=os.environ | offline,
         timeout=300,
     )
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])
-    assert [f"data/{name}.jsonl" for name in found["names"]] == [*files][:-1]
-    assert len(found["gold"]) == len(MAST.modes)
-    of_annotators = [rows for name, rows in found.items() if "values of annotator_" in name]
-    assert len(of_annotators) == len(NAMES)
-    for rows in of_annotators:
+    loaded = json.loads(done.stdout.splitlines()[-1])
+    assert [f"data/{name}.jsonl" for name in loaded["names"]] == [*files][:-1]
+    assert len(loaded["gold"]) == len(MAST.modes)
+    annotator_rows = [rows for name, rows in loaded.items() if "values of annotator_" in name]
+    assert len(annotator_rows) == len(NAMES)
+    for rows in annotator_rows:
         assert sorted(row["value"] for row in rows) == ["present", "unsure"]
-    (verdict,) = [row for row in found["gold"] if row["slug"] == SLUGS[0]]
+    (verdict,) = [row for row in loaded["gold"] if row["slug"] == SLUGS[0]]
     assert (verdict["value"], verdict["decided_at"]) == ("present", None)
     assert {side["annotator"] for side in verdict["sides"]} == set(NAMES)
-    assert [row["quote"] for row in found["labels"]] == ["🚀 שלום"] * 2
-    assert found["labels"][0]["note"] == HOSTILE
-    assert found["labels"][0]["finished_at"].startswith("2026-05-04 10:20:30")
+    assert [row["quote"] for row in loaded["labels"]] == ["🚀 שלום"] * 2
+    assert loaded["labels"][0]["note"] == HOSTILE
+    assert loaded["labels"][0]["finished_at"].startswith("2026-05-04 10:20:30")

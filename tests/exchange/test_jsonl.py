@@ -61,7 +61,7 @@ from mast_tui.workspace.events.types import (
 )
 from mast_tui.workspace.records import SpanIndex
 from mast_tui.workspace.registers.hold_out import held_out, set_aside
-from tests.exchange.words import MAST
+from tests.exchange.strategies import MAST
 
 pytestmark = pytest.mark.slow
 
@@ -79,11 +79,11 @@ def full_workspace(path: Path) -> Workspace:
     workspace = Workspace.open(path)
     workspace.add_taxonomy(MAST)
     identity = TraceIdentity("t", "ab" * 32, 10, "codex", 1, True)
-    path_of_t = Path("/somewhere/private/run.jsonl")
-    facts_of_t = ("do ⟂ \u202e it", "crew", "m", "bench", Outcome.FAILED, 0.25)
-    first = workspace.register_trace(TraceRecord("t", identity, path_of_t, None, 7, *facts_of_t))
-    twin = TraceIdentity("t", "cd" * 32, 10, "codex", 1, True)
-    second = workspace.register_trace(TraceRecord("t", twin))
+    trace_path = Path("/somewhere/private/run.jsonl")
+    metadata = ("do ⟂ \u202e it", "crew", "m", "bench", Outcome.FAILED, 0.25)
+    first = workspace.register_trace(TraceRecord("t", identity, trace_path, None, 7, *metadata))
+    second_identity = TraceIdentity("t", "cd" * 32, 10, "codex", 1, True)
+    second = workspace.register_trace(TraceRecord("t", second_identity))
     workspace.register_trace(TraceRecord("only labels", system="crew"))
     assert (first, second) == ("t", "t~2")
     workspace.keep_span_indices(
@@ -106,7 +106,7 @@ def full_workspace(path: Path) -> Workspace:
     )
     workspace.finish_run(asking, ending="the allowance is spent")
     set_aside(workspace, 0.25, seed=SEED)
-    own = label("t", "alice", note="=1+1\n\u2028", confidence=0.5, severity=Severity.FATAL)
+    own_label = label("t", "alice", note="=1+1\n\u2028", confidence=0.5, severity=Severity.FATAL)
     quote = label(
         "t~2",
         "judge:rules@1",
@@ -116,7 +116,7 @@ def full_workspace(path: Path) -> Workspace:
         ),
         origin=Origin.ACCEPTED,
     )
-    lost = label(
+    unplaced = label(
         "t",
         "judge:m@0123abcd",
         evidence=Evidence(key=None, quote="elsewhere", misnamed_spans=("k1", "k9")),
@@ -124,16 +124,16 @@ def full_workspace(path: Path) -> Workspace:
     )
     mode = "step_repetition"
     decision = Decision(mode, mode, VerdictValue.ABSENT, (), ("alice",), (), "alice", "now")
-    given = ReviewGiven(ReviewAnswer.REJECT, None, "no")
+    rejection = ReviewGiven(ReviewAnswer.REJECT, None, "no")
     facts: list[tuple[str, str, Fact]] = [
         ("alice", "t", PassStarted(PassKind.ASSISTED)),
         ("alice", "t", SuggestionsSeen()),
         ("alice", "t", SpansRead(("k1", "k2"))),
-        ("alice", "t", LabelAdded(own)),
-        ("alice", "t", LabelChanged(own, label("t", "alice", note="better"))),
+        ("alice", "t", LabelAdded(own_label)),
+        ("alice", "t", LabelChanged(own_label, label("t", "alice", note="better"))),
         ("alice", "t", VerdictSet("conversation_reset", None, VerdictValue.UNSURE)),
         ("alice", "t", SpanNoteSet("k1", "", "odd")),
-        ("alice", "t", ReviewSet(quote.id, None, given)),
+        ("alice", "t", ReviewSet(quote.id, None, rejection)),
         ("alice", "t", PassFinished(read=2, spans=7)),
         ("alice", "t", Revealed("labels")),
         ("alice", "t", Decided("step_repetition", None, decision)),
@@ -143,16 +143,16 @@ def full_workspace(path: Path) -> Workspace:
         ("judge:rules@1", "t~2", LabelAdded(quote)),
         ("judge:rules@1", "t~2", Judged(("step_repetition", "x", "y"), ("x",), run, ("y",))),
         ("judge:m@0123abcd", "t", PassStarted(PassKind.BLIND)),
-        ("judge:m@0123abcd", "t", LabelAdded(lost)),
+        ("judge:m@0123abcd", "t", LabelAdded(unplaced)),
     ]
     for name, trace, fact in facts:
         workspace.append([NewEvent(name, trace, MAST.ref, 1, fact)])
     workspace.append([NewEvent("alice", None, None, None, SightSet(None, True))])
     study = Study(MAST.ref, ("alice", "bob"), batches=(("t",),), seed=3)
-    words = Guideline(
+    guideline = Guideline(
         "g", MAST.modes[0].slug, "only with a reason", "alice", "2026-05-04T10:20:30Z"
     )
-    protocol = (StudySet(None, study), GuidelineSet("g", None, words))
+    protocol = (StudySet(None, study), GuidelineSet("g", None, guideline))
     workspace.append([NewEvent("alice", None, MAST.ref, None, fact) for fact in protocol])
     return workspace
 
@@ -169,47 +169,47 @@ def imported(text: str, path: Path, folder: Path) -> Workspace:
     return workspace
 
 
-OF_ONE_MACHINE = {
+LOCAL_COLUMNS = {
     ("traces", "path"),
     *(("runs", name) for name in ("told_requests", "told_in", "told_out", "told_cached")),
     *(("asked", column.name) for column in schema.asked.columns),
 }
-"""Columns that are not the same in a copy: where a trace was seen, and what was asked where."""
+"""Columns that a copy does not have: paths of traces, and the requests of a machine."""
 
 
 def tables(path: Path) -> dict[str, list[tuple[Any, ...]]]:
     """Return all rows that are the same on every machine."""
-    found = {}
+    rows = {}
     with create_engine(f"sqlite:///{path}").connect() as connection:
         for table in schema.metadata.sorted_tables:
-            columns = [c for c in table.columns if (table.name, c.name) not in OF_ONE_MACHINE]
+            columns = [c for c in table.columns if (table.name, c.name) not in LOCAL_COLUMNS]
             if not columns:
                 continue
-            found[table.name] = sorted(
+            rows[table.name] = sorted(
                 (tuple(row) for row in connection.execute(select(*columns))), key=repr
             )
-    return found
+    return rows
 
 
 def test_an_import_into_an_empty_workspace_is_a_copy(tmp_path: Path) -> None:
-    before = full_workspace(tmp_path / "a.db")
-    text = exported(before)
-    after = imported(text, tmp_path / "b.db", tmp_path)
-    assert exported(after) == text
-    assert after.runs() == before.runs()
-    assert [held_out(after, name) for name in NAMES] == [held_out(before, name) for name in NAMES]
-    assert len({held_out(after, name) for name in NAMES}) == 2
-    before.close()
-    after.close()
-    there, here = tables(tmp_path / "a.db"), tables(tmp_path / "b.db")
-    assert here == there
-    empty = {name for name, rows in there.items() if not rows}
-    # What was imported, and when, is each workspace's own affair.
+    original = full_workspace(tmp_path / "a.db")
+    text = exported(original)
+    copy = imported(text, tmp_path / "b.db", tmp_path)
+    assert exported(copy) == text
+    assert copy.runs() == original.runs()
+    assert [held_out(copy, name) for name in NAMES] == [held_out(original, name) for name in NAMES]
+    assert len({held_out(copy, name) for name in NAMES}) == 2
+    original.close()
+    copy.close()
+    rows_by_table = tables(tmp_path / "a.db")
+    assert tables(tmp_path / "b.db") == rows_by_table
+    empty = {name for name, rows in rows_by_table.items() if not rows}
+    # The register of imports belongs to one workspace.
     local = {"imports", "imported_events"}
     assert empty == local, "the workspace of this test holds one of everything else"
 
 
-def test_lines_are_records_without_private_folders_and_repeat_nothing(tmp_path: Path) -> None:
+def test_lines_are_records_without_private_folders_and_are_imported_once(tmp_path: Path) -> None:
     text = exported(full_workspace(tmp_path / "a.db"))
     kinds = [json.loads(line)["record"] for line in text.split("\n") if line]
     order = ["workspace", "taxonomy", "trace", "set_aside", "annotator", "run", "event"]
@@ -225,16 +225,16 @@ def test_lines_are_records_without_private_folders_and_repeat_nothing(tmp_path: 
     assert exported(workspace) == text
 
 
-AT = "2026-05-04T10:20:30Z"
-OF_VERSION_1: list[dict[str, Any]] = [
-    {"record": "run", "id": "r", "judge": "judge:rules@1", "taxonomy": MAST.ref, "started_at": AT,
+TIME = "2026-05-04T10:20:30Z"
+LINES_OF_VERSION_1: list[dict[str, Any]] = [
+    {"record": "run", "id": "r", "judge": "judge:rules@1", "taxonomy": MAST.ref, "started_at": TIME,
      "traces": [{"id": "t", "findings": 1, "quotes": 2, "verified": 1}]},
     {
         "record": "event",
         "id": "e",
         "annotator": "judge:rules@1",
         "seq": 1,
-        "at": AT,
+        "at": TIME,
         "kind": "label_added",
         "trace_id": "t",
         "taxonomy": MAST.ref,
@@ -254,7 +254,7 @@ OF_VERSION_1: list[dict[str, Any]] = [
         "id": "f",
         "annotator": "judge:rules@1",
         "seq": 2,
-        "at": AT,
+        "at": TIME,
         "kind": "judged",
         "trace_id": "t",
         "taxonomy": MAST.ref,
@@ -266,16 +266,16 @@ OF_VERSION_1: list[dict[str, Any]] = [
 
 
 def test_a_file_of_version_1_is_read(tmp_path: Path) -> None:
-    lines = [json.dumps(line) + "\n" for line in OF_VERSION_1]
+    lines = [json.dumps(line) + "\n" for line in LINES_OF_VERSION_1]
     workspace = imported("".join([HEAD, *lines]), tmp_path / "w.db", tmp_path)
-    (found,) = workspace.labels()
-    assert found.evidence == Evidence(key="k1", quote="word", char_start=0, char_end=4)
-    assert found.decisive is None
+    (imported_label,) = workspace.labels()
+    assert imported_label.evidence == Evidence(key="k1", quote="word", char_start=0, char_end=4)
+    assert imported_label.decisive is None
     values = {verdict.mode: verdict.value for verdict in workspace.verdicts()}
     assert values == {"step_repetition": VerdictValue.PRESENT, "x": VerdictValue.ABSENT}
-    (kept,) = workspace.runs()
-    assert (kept.settings, kept.ending, kept.usage) == (None, None, Usage())
-    assert kept.traces == (RunTrace("t", 1, quotes=QuoteCounts(not_found=1, unsorted=1)),)
+    (run,) = workspace.runs()
+    assert (run.settings, run.ending, run.usage) == (None, None, Usage())
+    assert run.traces == (RunTrace("t", 1, quotes=QuoteCounts(not_found=1, unsorted=1)),)
 
 
 HEAD = '{"record":"workspace","format":"mast-tui-workspace","version":1}\n'
@@ -283,7 +283,7 @@ TRACE_WITH = '{"record":"trace","id":"t","span_indices":%s}\n'
 
 
 def test_a_bad_file_is_refused_with_its_line(tmp_path: Path) -> None:
-    for text, words in [
+    for text, message in [
         ("", "empty"),
         ('{"record":"event"}\n', "line 1: expected the record"),
         (HEAD + HEAD, "line 2: expected the record"),
@@ -303,14 +303,14 @@ def test_a_bad_file_is_refused_with_its_line(tmp_path: Path) -> None:
     ]:
         file = tmp_path / "x.jsonl"
         file.write_text(text)
-        with pytest.raises(ExchangeError, match=words):
+        with pytest.raises(ExchangeError, match=message):
             read_jsonl(file)
 
 
 def test_span_indices_are_imported_if_keys_are_of_one_scheme(tmp_path: Path) -> None:
     text = exported(full_workspace(tmp_path / "a.db"))
     lines = [json.loads(line) for line in text.split("\n") if line]
-    (trace,) = (one for one in lines if one["record"] == "trace" and one["id"] == "t")
+    (trace,) = (record for record in lines if record["record"] == "trace" and record["id"] == "t")
     assert trace["span_indices"] == [
         {"key": "k", "index": 3},
         {"key": "l", "index": 0, "text_chars": 12},

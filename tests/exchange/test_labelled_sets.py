@@ -1,4 +1,4 @@
-"""Who&When and AgentRx: published labels on the steps that they mean."""
+"""Who&When and AgentRx: published labels on their steps."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def agentrx(folder: Path, *failures: Mapping[str, object], root: int | str = 1) 
         "trajectory_id": "run-1",
         "failures": [
             {
-                "failure_id": place,
+                "failure_id": number,
                 "step_number": 3,
                 "step_reason": "The page was not there.",
                 "failure_category": "System Failure",
@@ -122,7 +122,7 @@ def agentrx(folder: Path, *failures: Mapping[str, object], root: int | str = 1) 
                 "failed_agent": "Websurfer",
             }
             | dict(failure)
-            for place, failure in enumerate(failures, start=1)
+            for number, failure in enumerate(failures, start=1)
         ],
         "root_cause": {"failure_id": root, "reason_for_root_cause": "No other page was tried."},
     }
@@ -227,12 +227,12 @@ def test_a_trajectory_id_may_be_a_tau_bench_task(tmp_path: Path) -> None:
     assert incoming.problems == ()
     assert not [note for note in incoming.notes if "not found" in note]
     traces = {trace.identity.trace_id: trace for trace in read_file(runs, named=True).traces}
-    said = {
+    labelled_texts = {
         traces[work.trace_id].record: texts_by_key(traces[work.trace_id])[label.target.first or ""]
         for work in incoming.work
         for label in work.labels.values()
     }
-    assert said == {1: "assistant 2 0", 2: "user 21 0"}
+    assert labelled_texts == {1: "assistant 2 0", 2: "user 21 0"}
 
 
 def test_ambiguous_tasks_are_refused(tmp_path: Path) -> None:
@@ -242,9 +242,9 @@ def test_ambiguous_tasks_are_refused(tmp_path: Path) -> None:
     [problem] = incoming.problems
     assert "any of 2 runs" in problem.reason
     assert incoming.work == ()
-    again = read_agentrx([truth, runs[0], tasks(tmp_path / "again.json", 2)])
-    assert again.problems == ()
-    assert len(again.work) == 1
+    unambiguous = read_agentrx([truth, runs[0], tasks(tmp_path / "other.json", 2)])
+    assert unambiguous.problems == ()
+    assert len(unambiguous.work) == 1
 
 
 def test_published_agentrx_labels_are_on_their_steps() -> None:
@@ -253,10 +253,9 @@ def test_published_agentrx_labels_are_on_their_steps() -> None:
     assert incoming.problems == ()
     raw = {record["trajectory_id"]: record for record in json.loads(truth.read_bytes())}
     assert len(incoming.work) == len(raw)
-    for trace_id, record in (
-        (w.trace_id, raw[w.trace_id.rsplit("-", 1)[0]]) for w in incoming.work
-    ):
-        [work] = (work for work in incoming.work if work.trace_id == trace_id)
+    assert len({work.trace_id for work in incoming.work}) == len(raw)
+    for work in incoming.work:
+        record = raw[work.trace_id.rsplit("-", 1)[0]]
         steps = {f"/{failure['step_number'] - 1}" for failure in record["failures"]}
         assert {label.target.first for label in work.labels.values()} == steps
         assert any(label.severity is Severity.FATAL for label in work.labels.values())

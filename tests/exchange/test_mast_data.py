@@ -13,7 +13,7 @@ from mast_tui.exchange.import_batch import Incoming
 from mast_tui.exchange.mast_data import mast_data_records, read_mast_data
 from mast_tui.labels import AnnotatorKind, TraceWork, VerdictValue
 from mast_tui.workspace import TraceRecord
-from tests.exchange.words import MAST, SLUGS
+from tests.exchange.strategies import MAST, SLUGS
 
 IDS = st.text(st.characters(exclude_categories=["Cs", "C", "Z"]), min_size=1, max_size=6)
 
@@ -33,21 +33,21 @@ def read(folder: Path, records: object, annotator: str | None = None) -> Incomin
     )
 )
 def test_verdicts_round_trip(
-    tmp_path_factory: pytest.TempPathFactory, said: dict[tuple[str, str], dict[str, VerdictValue]]
+    tmp_path_factory: pytest.TempPathFactory, drawn: dict[tuple[str, str], dict[str, VerdictValue]]
 ) -> None:
     all_work = [
         TraceWork(name, trace, MAST.ref, verdicts=verdicts)
-        for (trace, name), verdicts in said.items()
+        for (trace, name), verdicts in drawn.items()
     ]
-    records = {trace: TraceRecord(trace, system="crew") for trace, _ in said}
+    records = {trace: TraceRecord(trace, system="crew") for trace, _ in drawn}
     written = mast_data_records(all_work, records, MAST)
     incoming = read(tmp_path_factory.mktemp("mast"), written)
     assert incoming.problems == ()
-    back = {(work.trace_id, work.annotator): work for work in incoming.work}
-    assert back.keys() == said.keys()
-    for key, verdicts in said.items():
-        work = back[key]
-        assert {x.mode for x in work.labels.values()} == {
+    read_works = {(work.trace_id, work.annotator): work for work in incoming.work}
+    assert read_works.keys() == drawn.keys()
+    for key, verdicts in drawn.items():
+        work = read_works[key]
+        assert {label.mode for label in work.labels.values()} == {
             mode for mode, value in verdicts.items() if value is VerdictValue.PRESENT
         }
         assert set(work.verdicts) == {
@@ -67,7 +67,7 @@ def test_records_of_the_study_have_an_imported_annotator(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("record", "words"),
+    ("record", "message"),
     [
         ({"trace_id": "t"}, "record 1: has no 'mast_annotation'"),
         ({"mast_annotation": {}}, "record 1: has no 'trace_id'"),
@@ -79,6 +79,6 @@ def test_records_of_the_study_have_an_imported_annotator(tmp_path: Path) -> None
         ),
     ],
 )
-def test_a_bad_record_is_named(tmp_path: Path, record: object, words: str) -> None:
+def test_a_bad_record_is_named(tmp_path: Path, record: object, message: str) -> None:
     incoming = read(tmp_path, [record])
-    assert [words in str(problem) for problem in incoming.problems] == [True]
+    assert [message in str(problem) for problem in incoming.problems] == [True]

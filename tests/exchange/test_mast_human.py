@@ -53,14 +53,14 @@ def test_annotators_keep_names_and_answers(tmp_path: Path) -> None:
     traces_file(tmp_path)
     incoming = read_mast_human([labels_file(tmp_path, ANSWERS)])
     assert incoming.problems == ()
-    own = next(t for t in incoming.taxonomies if t.ref == "early-3@1")
-    assert [(m.code, m.name, m.definition) for m in own.modes] == [
+    early = next(taxonomy for taxonomy in incoming.taxonomies if taxonomy.ref == "early-3@1")
+    assert [(mode.code, mode.name, mode.definition) for mode in early.modes] == [
         ("1.2", "Step repetition", ""),
         ("2.1", "Starts over", "For no reason."),
     ]
-    people = {w.annotator: w for w in incoming.work if w.taxonomy == own.ref}
+    people = {work.annotator: work for work in incoming.work if work.taxonomy == early.ref}
     assert set(people) == {"annotator_1", "annotator_2"}
-    assert {w.author_kind for w in people.values()} == {AnnotatorKind.HUMAN}
+    assert {work.author_kind for work in people.values()} == {AnnotatorKind.HUMAN}
     assert [label.mode for label in people["annotator_1"].labels.values()] == ["starts_over"]
     assert people["annotator_1"].verdicts == {"step_repetition": VerdictValue.ABSENT}
     assert people["annotator_2"].verdicts == {"starts_over": VerdictValue.ABSENT}
@@ -71,7 +71,7 @@ def test_numbers_of_mast_are_bound_by_printed_names(tmp_path: Path) -> None:
     incoming = read_mast_human([traces_file(tmp_path)])
     [work] = incoming.work
     assert (work.annotator, work.taxonomy) == ("mast-consensus", MAST.ref)
-    # 'Weak verification' is the check that is made and does not hold, whatever its number.
+    # 'Weak verification' is a check that is made and fails, whatever its number.
     assert [label.mode for label in work.labels.values()] == ["incorrect_verification"]
     [note] = incoming.notes
     assert "3.2 of the file is 3.3 Incorrect verification" in note
@@ -108,7 +108,7 @@ def test_a_record_without_trace_or_answers_is_a_problem(tmp_path: Path) -> None:
         assert {work.annotator for work in incoming.work} == {"mast-consensus"}
 
 
-def test_labels_without_traces_are_kept_and_other_files_refused(tmp_path: Path) -> None:
+def test_labels_without_traces_are_read_and_other_files_refused(tmp_path: Path) -> None:
     incoming = read_mast_human([labels_file(tmp_path, ANSWERS)])
     assert {work.trace_id for work in incoming.work} == {"hf_0"}
     assert any("hf_0: trace not found" in note for note in incoming.notes)
@@ -118,7 +118,7 @@ def test_labels_without_traces_are_kept_and_other_files_refused(tmp_path: Path) 
         read_mast_human([file])
 
 
-def test_definitions_may_differ_and_cells_be_missing(tmp_path: Path) -> None:
+def test_definitions_may_differ_and_cells_may_be_missing(tmp_path: Path) -> None:
     first = {
         "1.5 Step repetition \n\nAgain.": {"a": True, "b": True},
         "2.4 Withholds\n\nOne text.": {"a": True, "b": False},
@@ -129,20 +129,20 @@ def test_definitions_may_differ_and_cells_be_missing(tmp_path: Path) -> None:
     }
     common = {"mas_name": "AppWorld", "hf_label_scheme": "interim-2"}
     records = [
-        {"trace_id": f"hf_{n}", "hf_annotations": said, **common}
-        for n, said in enumerate((first, second))
+        {"trace_id": f"hf_{number}", "hf_annotations": answers, **common}
+        for number, answers in enumerate((first, second))
     ]
     path = tmp_path / "labels.json"
     path.write_text(json.dumps(records), encoding="utf-8")
     incoming = read_mast_human([path])
     assert incoming.problems == ()
     assert [t.ref for t in incoming.taxonomies] == ["interim-2@1"]
-    said = {
+    verdicts = {
         (w.trace_id, w.annotator): ({x.mode for x in w.labels.values()}, w.verdicts)
         for w in incoming.work
     }
     absent = VerdictValue.ABSENT
-    assert said == {
+    assert verdicts == {
         ("hf_0", "a"): ({"step_repetition", "withholds"}, {}),
         ("hf_0", "b"): ({"step_repetition"}, {"withholds": absent}),
         ("hf_1", "a"): (set(), {"step_repetition": absent}),
@@ -153,8 +153,8 @@ def test_definitions_may_differ_and_cells_be_missing(tmp_path: Path) -> None:
 def test_other_modes_under_one_scheme_are_a_problem(tmp_path: Path) -> None:
     headings = ({"1.1 One": {"a": True}}, {"1.1 Other": {"a": True}})
     records = [
-        {"trace_id": f"hf_{n}", "hf_label_scheme": "s", "hf_annotations": said}
-        for n, said in enumerate(headings)
+        {"trace_id": f"hf_{number}", "hf_label_scheme": "s", "hf_annotations": answers}
+        for number, answers in enumerate(headings)
     ]
     path = tmp_path / "labels.json"
     path.write_text(json.dumps(records), encoding="utf-8")
@@ -174,10 +174,11 @@ def test_the_published_labels_are_all_imported() -> None:
         MAST.ref: 14,
     }
     people = [w for w in incoming.work if w.annotator != "mast-consensus"]
-    answers = [v for r in raw for said in r["hf_annotations"].values() for v in said.values()]
-    assert sum(len(w.labels) for w in people) == sum(v is True for v in answers)
-    assert sum(len(w.verdicts) for w in people) == sum(v is False for v in answers)
+    cells = [cell for record in raw for cell in record["hf_annotations"].values()]
+    answers = [value for cell in cells for value in cell.values()]
+    assert sum(len(w.labels) for w in people) == sum(value is True for value in answers)
+    assert sum(len(w.verdicts) for w in people) == sum(value is False for value in answers)
     assert len({w.trace_id for w in people}) == len(raw)
-    # The other file of the pair finds the same.
+    # The other file of the pair has the same labels.
     other = read_mast_human([labels.with_name("iaa_rounds_1_2.json")])
     assert other.work == incoming.work

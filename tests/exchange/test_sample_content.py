@@ -32,9 +32,9 @@ pytestmark = pytest.mark.slow
 
 MAST = load_mast()
 REMAKE = "the samples or the rules have changed: run scripts/make_sample_workspace.py"
-OF_A_RUN = {
+FIELDS_OF_A_RUN = {
     "id", "action", "run", "chain", "at", "since",
-    *(f"{what}_at" for what in ("created", "decided", "started", "finished")),
+    *(f"{event}_at" for event in ("created", "decided", "started", "finished")),
 }  # fmt: skip
 
 
@@ -47,17 +47,17 @@ def filled() -> Workspace:
 
 @pytest.fixture(scope="module")
 def traces() -> dict[str, Trace]:
-    found = {
+    by_id = {
         trace.identity.trace_id: trace
         for report in scan([samples_folder()])
         for trace in report.traces
     }
-    for trace in found.values():
+    for trace in by_id.values():
         read_fully(trace)
-    return found
+    return by_id
 
 
-def test_its_traces_are_those_of_the_folder_and_labels_at_their_places(
+def test_traces_are_those_of_the_folder_and_labels_are_on_their_spans(
     filled: Workspace, traces: dict[str, Trace]
 ) -> None:
     records = {record.trace_id: record for record in filled.traces()}
@@ -75,7 +75,8 @@ def test_its_traces_are_those_of_the_folder_and_labels_at_their_places(
         assert MAST.mode(label.mode)
         if target.is_whole:
             continue
-        first, last = trace.index_of(target.first or ""), trace.index_of(target.last or "")
+        first = trace.index_of(target.first or "")
+        last = trace.index_of(target.last or "")
         assert first is not None, REMAKE
         assert last is not None, REMAKE
         assert first <= last
@@ -84,7 +85,7 @@ def test_its_traces_are_those_of_the_folder_and_labels_at_their_places(
             assert text[target.char_start : target.char_end] == target.quote, REMAKE
 
 
-def test_the_script_makes_the_same_content(tmp_path: Path) -> None:
+def test_the_script_makes_the_stored_content(tmp_path: Path) -> None:
     make_sample_workspace.make(tmp_path / "made.jsonl")
     made = without_times(tmp_path / "made.jsonl")
     assert made == without_times(samples_folder() / "workspace.jsonl"), REMAKE
@@ -94,7 +95,7 @@ def without_times(path: Path) -> list[object]:
     """Read the records of an export without ids and times."""
     return [
         json.loads(
-            line, object_hook=lambda record: {k: record[k] for k in record.keys() - OF_A_RUN}
+            line, object_hook=lambda record: {k: record[k] for k in record.keys() - FIELDS_OF_A_RUN}
         )
         for line in path.read_text("utf-8").splitlines()
     ]
@@ -108,51 +109,51 @@ def test_two_annotators_agree_differ_and_leave_conflicts(filled: Workspace) -> N
     kappa = report["pooled"]["cohen_kappa"]["value"]
     assert kappa is not None
     assert 0.4 < kappa < 0.9
-    words = read_work_by_trace(filled, MAST)
-    assert any(len(said.sides) == 1 for said in words.values())
-    assert any(said.decisions for said in words.values())
+    works = read_work_by_trace(filled, MAST)
+    assert any(len(work.sides) == 1 for work in works.values())
+    assert any(work.decisions for work in works.values())
     order_of = SpanOrders(filled)
     left = [
         conflict
-        for trace_id, said in words.items()
-        if len(said.sides) > 1
-        for conflict in said.gold(MAST, order_of(trace_id)).conflicts
+        for trace_id, work in works.items()
+        if len(work.sides) > 1
+        for conflict in work.gold(MAST, order_of(trace_id)).conflicts
     ]
     assert 3 <= len(left) <= 4
 
 
 def test_a_workspace_in_use_is_left_alone(filled: Workspace) -> None:
-    before = list(workspace_lines(filled))
+    previous = list(workspace_lines(filled))
     fill_samples_workspace(filled)
-    assert list(workspace_lines(filled)) == before
-    own = Workspace.open(":memory:")
-    own.add_annotator("alice", AnnotatorKind.HUMAN)
-    fill_samples_workspace(own)
-    assert [info.name for info in own.annotators()] == ["alice"]
-    assert own.traces() == ()
+    assert list(workspace_lines(filled)) == previous
+    used = Workspace.open(":memory:")
+    used.add_annotator("alice", AnnotatorKind.HUMAN)
+    fill_samples_workspace(used)
+    assert [info.name for info in used.annotators()] == ["alice"]
+    assert used.traces() == ()
 
 
-def test_its_gold_names_deciders_and_places(filled: Workspace, traces: dict[str, Trace]) -> None:
+def test_gold_names_deciders_and_span_indices(filled: Workspace, traces: dict[str, Trace]) -> None:
     gold = gold_document(filled, MAST, {}, gold_entries(filled, MAST))
     verdicts = [v for trace in gold["traces"] for v in trace["verdicts"].values()]
     assert {"unanimous", "adjudicated", "single", "unresolved"} <= {v["source"] for v in verdicts}
-    for verdict in verdicts:
-        assert (verdict["decided_by"] is not None) is (verdict["source"] == "adjudicated")
-        assert (verdict["decided_at"] is not None) is (verdict["source"] == "adjudicated")
+    for v in verdicts:
+        assert (v["decided_by"] is not None) is (v["source"] == "adjudicated")
+        assert (v["decided_at"] is not None) is (v["source"] == "adjudicated")
     for trace in gold["traces"]:
-        known = traces[trace["trace_id"]]
+        source = traces[trace["trace_id"]]
         for label in trace["labels"]:
             target = label["target"]
             if not target["whole_trace"]:
-                assert known.span(target["first_index"]).key == target["first"]
-                assert known.span(target["last_index"]).key == target["last"]
+                assert source.span(target["first_index"]).key == target["first"]
+                assert source.span(target["last_index"]).key == target["last"]
     assert any(label["merged"] for trace in gold["traces"] for label in trace["labels"])
-    assert any(verdict["judge_seen"] for verdict in verdicts)
-    assert not all(verdict["judge_seen"] for verdict in verdicts)
+    assert any(v["judge_seen"] for v in verdicts)
+    assert not all(v["judge_seen"] for v in verdicts)
     json.dumps(gold, allow_nan=False)
 
 
-def test_exports_mark_merged_places(filled: Workspace, traces: dict[str, Trace]) -> None:
+def test_exports_mark_merged_labels(filled: Workspace, traces: dict[str, Trace]) -> None:
     entries = gold_entries(filled, MAST)
     merged = sum(label.merged for entry in entries for label in entry.gold.labels)
     assert merged > 0
@@ -166,15 +167,15 @@ def test_exports_mark_merged_places(filled: Workspace, traces: dict[str, Trace])
         return NativeTrace("langfuse", trace_id, lambda key: key)
 
     work = gold_work(entries, MAST)
-    for words in (work, pseudonymous(work, pseudonyms_of(filled))):
-        rows = list(csv.DictReader(io.StringIO(write_csv_long(words, MAST))))
+    for exported in (work, pseudonymous(work, pseudonyms_of(filled))):
+        rows = list(csv.DictReader(io.StringIO(write_csv_long(exported, MAST))))
         assert sum(row["merged"] == "true" for row in rows) == merged
         assert {row["merged"] for row in rows} == {"true", ""}
-        lines, _ = doccano_lines(words, MAST, {}, texts)
+        lines, _ = doccano_lines(exported, MAST, {}, texts)
         marked = [json.loads(line) for line in lines]
-        assert sum(len(one.get("merged", ())) for one in marked) == merged
-        assert all(place in one["label"] for one in marked for place in one.get("merged", ()))
-        tasks = json.dumps(label_studio_tasks(words, MAST, {}, {}, texts))
+        assert sum(len(line.get("merged", ())) for line in marked) == merged
+        assert all(place in line["label"] for line in marked for place in line.get("merged", ()))
+        tasks = json.dumps(label_studio_tasks(exported, MAST, {}, {}, texts))
         assert tasks.count('"merged": true') == merged
-        scores, _ = scores_of(words, MAST, native_trace, {}, {"langfuse"})
+        scores, _ = scores_of(exported, MAST, native_trace, {}, {"langfuse"})
         assert score_text(scores, "langfuse").count('"merged": true') == merged

@@ -1,4 +1,4 @@
-"""TRAIL: published labels on the spans that they name."""
+"""TRAIL: published labels on their spans."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ def only_labels(incoming: Incoming) -> tuple[Label, ...]:
 
 
 @pytest.fixture
-def trace_at_hand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A file with two spans of one source span, and one of another."""
+def trace_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A file with two spans of one source span, and spans of two others."""
     steps = StepList()
     place = "/spans/0"
-    said = (SpanKind.MESSAGE, Role.AGENT, "assistant")
-    steps.add("a1b2c3d4e5f60718/asked/0", *said, "What is the capital\nof Peru?", place=place)
+    agent = (SpanKind.MESSAGE, Role.AGENT, "assistant")
+    steps.add("a1b2c3d4e5f60718/asked/0", *agent, "What is the capital\nof Peru?", place=place)
     text = "First\nI will look at  the\nweather instead. Then"
-    steps.add("a1b2c3d4e5f60718/answered/0", *said, text, place=place)
-    steps.add("bbbb", *said, "Lima", place=place)
-    steps.add("a1b2c3d4e5f60718x/answered/0", *said, "not this one", place=place)
+    steps.add("a1b2c3d4e5f60718/answered/0", *agent, text, place=place)
+    steps.add("bbbb", *agent, "Lima", place=place)
+    steps.add("a1b2c3d4e5f60718x/answered/0", *agent, "not this one", place=place)
     path = write_json(tmp_path / "traces" / f"{TRACE_ID}.json", {"spans": []})
 
     def traces_of(file: Path) -> tuple[Trace, ...]:
@@ -67,7 +67,6 @@ def _trace(path: Path, steps: list[Step]) -> Trace:
 
 
 def published_layout_of_a_trace() -> dict[str, object]:
-    """Return nested spans in the published layout."""
     times: dict[str, object] = {"timestamp": "2025-03-19T16:31:00.000000Z", "duration": "PT1S"}
     model = {
         "openinference.span.kind": "LLM",
@@ -108,7 +107,7 @@ def published_layout_of_a_trace() -> dict[str, object]:
         ("bbbbbbbbbbbbbbbb", "of Peru?", "Which is the capital of Peru?"),
     ],
 )
-def test_labels_are_placed_in_published_traces(
+def test_labels_are_on_the_spans_of_published_traces(
     tmp_path: Path, location: str, evidence: str, text: str
 ) -> None:
     error = {"location": location, "evidence": evidence}
@@ -133,7 +132,7 @@ def test_a_parent_span_can_be_labelled(tmp_path: Path) -> None:
     assert trace.index_of(label.target.first or "") is not None
 
 
-def test_evidence_is_quoted_or_noted(trace_at_hand: Path, tmp_path: Path) -> None:
+def test_evidence_is_quoted_or_noted(trace_file: Path, tmp_path: Path) -> None:
     for evidence in ['"of Peru?"', "What is the capital\\nof Peru?", "  of  Peru?\n"]:
         [label] = only_labels(read_trail([labels_file(tmp_path, {"evidence": evidence})]))
         assert label.target.first == "a1b2c3d4e5f60718/asked/0"
@@ -197,12 +196,12 @@ BAD_ERRORS: list[tuple[dict[str, object], str]] = [
 ]
 
 
-def test_bad_errors_and_unknown_spans_are_named(tmp_path: Path, trace_at_hand: Path) -> None:
-    for error, words in BAD_ERRORS:
+def test_bad_errors_and_unknown_spans_are_named(tmp_path: Path, trace_file: Path) -> None:
+    for error, message in BAD_ERRORS:
         incoming = read_trail([labels_file(tmp_path, error, {})])
         [problem] = incoming.problems
         assert problem.place == "error 0"
-        assert words in problem.reason
+        assert message in problem.reason
         assert len(incoming.work[0].labels) == 1
     incoming = read_trail([labels_file(tmp_path, {}, {"location": "nowhere"})])
     [problem] = incoming.problems

@@ -15,75 +15,75 @@ from mast_tui.figures.time_study import minutes_worked
 from mast_tui.labels import AnnotatorKind, PassKind, VerdictValue
 from mast_tui.workspace import Event, TraceRecord, Workspace
 from mast_tui.workspace.events.types import Fact, PassFinished, PassStarted, SpansRead, VerdictSet
-from tests.exchange.words import MAST, SLUGS
+from tests.exchange.strategies import MAST, SLUGS
 from tests.figures.agreement.tables import verdict_table
 
 BEGIN = datetime(2026, 5, 4, 10, tzinfo=UTC)
-NOBODY = StudyInput(MAST.ref, (), (), "1", verdict_table((), {}, {}), {})
-AGREEMENT = agreement_figures(NOBODY, Resampling(0))
-NOTHING = agreement_json(AGREEMENT)
+NO_ANNOTATORS = StudyInput(MAST.ref, (), (), "1", verdict_table((), {}, {}), {})
+AGREEMENT = agreement_figures(NO_ANNOTATORS, Resampling(0))
+EMPTY_REPORT = agreement_json(AGREEMENT)
 
 
 @pytest.fixture
 def workspace() -> Workspace:
-    opened = Workspace.open(":memory:")
-    opened.add_taxonomy(MAST)
+    database = Workspace.open(":memory:")
+    database.add_taxonomy(MAST)
     for name in ("alice", "bob"):
-        opened.add_annotator(name, AnnotatorKind.HUMAN)
+        database.add_annotator(name, AnnotatorKind.HUMAN)
     for trace in ("t", "u"):
-        opened.register_trace(TraceRecord(trace))
-    return opened
+        database.register_trace(TraceRecord(trace))
+    return database
 
 
-def did(
-    workspace: Workspace, who: str, trace: str, *facts: tuple[float, Fact], action: str = "a"
+def add_events(
+    workspace: Workspace, name: str, trace: str, *facts: tuple[float, Fact], action: str = "a"
 ) -> None:
-    """Record facts at so many minutes after ten o'clock."""
-    before = sum(1 for _ in workspace.events(annotator=who))
+    """Add facts as events, each with its minutes after ten o'clock."""
+    previous = sum(1 for _ in workspace.events(annotator=name))
     workspace.merge_events(
         Event(
-            id=f"00000000-0000-7000-8000-{hash_of(who, trace, number):012x}",
-            annotator=who,
-            seq=before + number,
+            id=f"00000000-0000-7000-8000-{event_number(name, trace, number):012x}",
+            annotator=name,
+            seq=previous + number,
             at=(BEGIN + timedelta(minutes=minutes)).isoformat().replace("+00:00", "Z"),
             trace_id=trace,
             taxonomy=MAST.ref,
             pass_number=1,
             fact=fact,
-            action=f"{action}-{who}-{trace}-{number}",
+            action=f"{action}-{name}-{trace}-{number}",
         )
         for number, (minutes, fact) in enumerate(facts, 1)
     )
 
 
-def hash_of(who: str, trace: str, number: int) -> int:
-    return int.from_bytes(f"{who[0]}{trace}{number}".encode())
+def event_number(name: str, trace: str, number: int) -> int:
+    return int.from_bytes(f"{name[0]}{trace}{number}".encode())
 
 
 ABSENT = VerdictSet(SLUGS[0], None, VerdictValue.ABSENT)
 
 
 def test_long_pauses_are_left_out(workspace: Workspace) -> None:
-    work = (0.0, PassStarted(PassKind.BLIND)), (4.5, SpansRead(("k",))), (64.5, ABSENT)
-    did(workspace, "alice", "t", *work, (69.5, PassFinished()))
+    work = ((0.0, PassStarted(PassKind.BLIND)), (4.5, SpansRead(("k",))), (64.5, ABSENT))
+    add_events(workspace, "alice", "t", *work, (69.5, PassFinished()))
     assert minutes_worked(workspace, MAST) == {("alice", "t", 1): 9.5}
 
 
 def test_open_and_imported_passes_are_not_counted(workspace: Workspace) -> None:
-    did(workspace, "alice", "t", (0.0, PassStarted(PassKind.BLIND)), (1.0, ABSENT))
+    add_events(workspace, "alice", "t", (0.0, PassStarted(PassKind.BLIND)), (1.0, ABSENT))
     work = (0.0, PassStarted(PassKind.BLIND)), (1.0, ABSENT), (2.0, PassFinished())
-    did(workspace, "bob", "t", *work, action="import:csv-long")
+    add_events(workspace, "bob", "t", *work, action="import:csv-long")
     assert minutes_worked(workspace, MAST) == {}
-    gold = gold_document(workspace, MAST, NOTHING, gold_entries(workspace, MAST))
+    gold = gold_document(workspace, MAST, EMPTY_REPORT, gold_entries(workspace, MAST))
     assert gold["minutes_per_trace"]["annotators"] == {}
     assert "Median minutes per trace" not in datasheet(with_set_facts(gold, None, "0"), AGREEMENT)
 
 
-def test_gold_and_datasheet_give_the_median_by_annotator(workspace: Workspace) -> None:
+def test_gold_and_datasheet_have_the_median_by_annotator(workspace: Workspace) -> None:
     for trace, end in (("t", 2.0), ("u", 3.0)):
         work = (0.0, PassStarted(PassKind.BLIND)), (1.0, ABSENT), (end, PassFinished())
-        did(workspace, "alice", trace, *work)
-    gold = gold_document(workspace, MAST, NOTHING, gold_entries(workspace, MAST))
+        add_events(workspace, "alice", trace, *work)
+    gold = gold_document(workspace, MAST, EMPTY_REPORT, gold_entries(workspace, MAST))
     assert gold["minutes_per_trace"] == {
         "longest_pause": 5,
         "annotators": {"alice": {"n": 2, "median": 2.5}},

@@ -17,7 +17,7 @@ from mast_tui.redaction.masked_trace import masks_of_same_length
 from mast_tui.session import Session, set_study, trace_masks
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import Workspace
-from tests.cli.conftest import Cli, Done
+from tests.cli.conftest import Cli, CliResult
 from tests.postgres import PostgresServer
 from tests.ui.settle import a_moment
 from tests.ui.stage import MAST, SLUGS, Stage, finding, read_trace, stage, suggest, write_trace
@@ -67,7 +67,7 @@ def study(tmp_path: Path, cli: Cli) -> MaskedStudy:
     return made
 
 
-def done(cli: Cli, *words: object) -> Done:
+def done(cli: Cli, *words: object) -> CliResult:
     """Run a command that must succeed."""
     result = cli(*words)
     assert result.code == 0, result.err
@@ -164,11 +164,7 @@ async def test_adjudication_masks_quotes_made_before_the_masks(
     trace = study.trace
     start = trace.text(1).index(EMAIL)
     target = Target(
-        trace.span(1).key,
-        trace.span(1).key,
-        quote=EMAIL[:9],
-        char_start=start,
-        char_end=start + 9,
+        trace.span(1).key, trace.span(1).key, quote=EMAIL[:9], char_start=start, char_end=start + 9
     )
     session = study.session("alice", masked=False)
     session.toggle_label(SLUGS["3.2"], target, suggestions_on_screen=False)

@@ -1,1 +1,1 @@
-"""Tests of carrying labels from one version of a codebook to the next."""
+"""Tests of the migration of labels from one version of a codebook to the next."""

@@ -9,12 +9,14 @@ from mast_tui.taxonomy.model import Mode, Taxonomy
 from tests.taxonomy.rewording import changed
 from tests.workspace.build import MAST, MODES
 
-RENAMED, MERGED, INTO, SPLIT, DROPPED = MODES[0], MODES[1], MODES[2], MODES[3], MODES[4]
-NAMED, FIRST, SECOND = "another_name", "first_part", "second_part"
+RENAMED, MERGED, INTO, SPLIT, DROPPED = MODES[:5]
+NAMED = "another_name"
+FIRST = "first_part"
+SECOND = "second_part"
 PARTS = (FIRST, SECOND)
 
 
-def _next(modes: list[Mode]) -> list[Mode]:
+def change_modes(modes: list[Mode]) -> list[Mode]:
     bare = [replace(mode, confusable=()) for mode in modes]
     named = replace(bare[0], slug=NAMED, name="Another name")
     parts = [
@@ -24,7 +26,7 @@ def _next(modes: list[Mode]) -> list[Mode]:
     return [named, bare[2], *parts, *bare[5:]]
 
 
-NEXT: Taxonomy = changed(MAST, _next, version="4")
+NEXT: Taxonomy = changed(MAST, change_modes, version="4")
 """MAST with a mode renamed, two merged, one split and one dropped."""
 
 TARGETS = {

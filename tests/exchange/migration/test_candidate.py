@@ -52,27 +52,27 @@ ASKS = "asks_twice"
 
 
 @pytest.fixture
-def room() -> Iterator[Class]:
-    room = Class(4)
-    yield room
-    room.workspace.close()
+def study() -> Iterator[Class]:
+    study = Class(4)
+    yield study
+    study.workspace.close()
 
 
-def code_open(session: Session, words: str, number: int = 0) -> None:
-    session.edit_label(put(session, OPEN_SLUG, span(number)), note=words)
+def add_open_code(session: Session, note: str, number: int = 0) -> None:
+    session.edit_label(put(session, OPEN_SLUG, span(number)), note=note)
 
 
 def make_mode(workspace: Workspace, search: str) -> None:
-    found = open_coding(workspace, MAST, None, None).matching(search).codes
-    done = migrate(workspace, candidate_map(MAST, WITH_ASKS, ASKS, found), None)
+    codes = open_coding(workspace, MAST, None, None).matching(search).codes
+    done = migrate(workspace, candidate_map(MAST, WITH_ASKS, ASKS, codes), None)
     assert (done.lost, done.look_again, done.dropped) == ([], [], [])
 
 
-def places(workspace: Workspace, mode: str) -> set[tuple[str, str, str | None, str]]:
+def labels_of(workspace: Workspace, mode: str) -> set[tuple[str, str, str | None, str]]:
     return {
-        (one.annotator, one.trace_id, one.target.first, one.note)
-        for one in workspace.labels(taxonomy=WITH_ASKS.ref)
-        if one.mode == mode
+        (label.annotator, label.trace_id, label.target.first, label.note)
+        for label in workspace.labels(taxonomy=WITH_ASKS.ref)
+        if label.mode == mode
     }
 
 
@@ -83,18 +83,18 @@ def test_the_new_mode_is_the_last_of_its_category_or_refused() -> None:
     assert WITH_ASKS.ref == "mast@3+1"
     assert WITH_ASKS.mode(ASKS).code == "1.6"
     assert [mode for mode in WITH_ASKS.modes if mode.slug != ASKS] == list(MAST.modes)
-    place = [mode.slug for mode in WITH_ASKS.modes].index(ASKS)
-    assert {mode.category for mode in WITH_ASKS.modes[: place + 1]} == {CATEGORY}
-    again = with_mode(WITH_ASKS, "Another", MAST.categories[1].id, used_versions=["mast@3+2"])
-    assert (again.version, again.mode("another").code) == ("3+3", "2.7")
-    for name, changes, told in [
+    position = [mode.slug for mode in WITH_ASKS.modes].index(ASKS)
+    assert {mode.category for mode in WITH_ASKS.modes[: position + 1]} == {CATEGORY}
+    extended = with_mode(WITH_ASKS, "Another", MAST.categories[1].id, used_versions=["mast@3+2"])
+    assert (extended.version, extended.mode("another").code) == ("3+3", "2.7")
+    for name, changes, message in [
         ("Step repetition", {}, "already names"),
         ("New", {"code": "1.1"}, "already names"),
         ("New", {"slug": "No"}, "'slug' is 'No'"),
         ("?!", {}, "no slug can be made"),
         ("New", {"version": "a b"}, "'version'"),
     ]:
-        with pytest.raises((ExchangeError, TaxonomyError), match=told):
+        with pytest.raises((ExchangeError, TaxonomyError), match=message):
             with_mode(MAST, name, CATEGORY, **changes)
         with pytest.raises(ExchangeError, match="has no category 'nowhere'"):
             with_mode(MAST, "New", "nowhere")
@@ -125,65 +125,64 @@ def test_any_text_can_be_in_a_taxonomy_file(name: str, definition: str) -> None:
 # The labels
 
 
-def test_open_codes_become_labels_of_their_authors(room: Class) -> None:
-    session = room.open("t00")
-    code_open(session, "asks twice")
+def test_open_codes_become_labels_of_their_authors(study: Class) -> None:
+    session = study.open("t00")
+    add_open_code(session, "asks twice")
     session.note_span("k1", "asks twice here too")
     session.finish(open_modes="absent")
-    code_open(room.open("t01", "bob"), "asks twice")
-    code_open(room.open("t01", "bob"), "something else", 1)
-    room.finish("t02", mode=MODES[0])
-    make_mode(room.workspace, "asks twice")
-    assert places(room.workspace, ASKS) == {
+    add_open_code(study.open("t01", "bob"), "asks twice")
+    add_open_code(study.open("t01", "bob"), "something else", 1)
+    study.finish("t02", mode=MODES[0])
+    make_mode(study.workspace, "asks twice")
+    assert labels_of(study.workspace, ASKS) == {
         ("alice", "t00", "k0", "asks twice"),
         ("alice", "t00", "k1", "asks twice here too"),
         ("bob", "t01", "k0", "asks twice"),
     }
-    assert places(room.workspace, OPEN_SLUG) == {("bob", "t01", "k1", "something else")}
-    assert places(room.workspace, MODES[0]) == {("alice", "t02", "k0", "")}
-    said = {
-        (one.trace_id, one.annotator): one.value
-        for one in room.workspace.verdicts(taxonomy=WITH_ASKS.ref)
-        if one.mode == ASKS
+    assert labels_of(study.workspace, OPEN_SLUG) == {("bob", "t01", "k1", "something else")}
+    assert labels_of(study.workspace, MODES[0]) == {("alice", "t02", "k0", "")}
+    values = {
+        (verdict.trace_id, verdict.annotator): verdict.value
+        for verdict in study.workspace.verdicts(taxonomy=WITH_ASKS.ref)
+        if verdict.mode == ASKS
     }
-    # Nobody has looked for it elsewhere.
-    assert said == {("t00", "alice"): VerdictValue.PRESENT, ("t01", "bob"): VerdictValue.PRESENT}
-    (note,) = room.workspace.span_notes(taxonomy=WITH_ASKS.ref)
+    # No one has looked for the mode in other traces.
+    assert values == {("t00", "alice"): VerdictValue.PRESENT, ("t01", "bob"): VerdictValue.PRESENT}
+    (note,) = study.workspace.span_notes(taxonomy=WITH_ASKS.ref)
     assert note.text == "asks twice here too"
-    finished = {
-        one.trace_id for one in room.workspace.passes(taxonomy=WITH_ASKS.ref) if one.finished
-    }
+    passes = study.workspace.passes(taxonomy=WITH_ASKS.ref)
+    finished = {labelling.trace_id for labelling in passes if labelling.finished}
     assert finished == {"t00", "t02"}
 
 
-def test_open_codes_of_every_pass_become_labels(room: Class) -> None:
-    session = room.open("t00")
-    code_open(session, "asks twice")
+def test_open_codes_of_every_pass_become_labels(study: Class) -> None:
+    session = study.open("t00")
+    add_open_code(session, "asks twice")
     session.finish(open_modes="absent")
     session.edit_label(session.labels[0].id, note="asks twice, and again")
-    make_mode(room.workspace, "asks twice")
-    labels = room.workspace.labels(taxonomy=WITH_ASKS.ref, pass_number=None)
-    assert [(one.pass_number, one.mode) for one in labels] == [(1, ASKS), (2, ASKS)]
+    make_mode(study.workspace, "asks twice")
+    labels = study.workspace.labels(taxonomy=WITH_ASKS.ref, pass_number=None)
+    assert [(label.pass_number, label.mode) for label in labels] == [(1, ASKS), (2, ASKS)]
 
 
 @pytest.mark.slow
-def test_the_same_mode_made_on_two_machines_merges(room: Class) -> None:
-    session = room.open("t00")
-    code_open(session, "asks twice")
+def test_the_same_mode_made_on_two_machines_merges(study: Class) -> None:
+    session = study.open("t00")
+    add_open_code(session, "asks twice")
     session.note_span("k1", "asks twice")
     with closing(Workspace.open(":memory:")) as other:
-        merge(other, room.workspace)
-        make_mode(room.workspace, "asks twice")
+        merge(other, study.workspace)
+        make_mode(study.workspace, "asks twice")
         make_mode(other, "asks twice")
-        before = tables(room.workspace)
-        merge(other, room.workspace)
-        assert tables(other) == before
+        migrated = tables(study.workspace)
+        merge(other, study.workspace)
+        assert tables(other) == migrated
 
 
 # Maps between versions
 
 
-WORDS = f"""
+MAP_TEXT = f"""
 [modes]
 {RENAMED} = "{NAMED}"
 "1.2" = "1.3"
@@ -194,13 +193,13 @@ WORDS = f"""
 
 def test_a_map_names_what_changes_in_toml_and_json(tmp_path: Path) -> None:
     file = tmp_path / "map.toml"
-    file.write_text(WORDS)
-    found = codebook_map(MAST, NEXT, file)
-    assert found.targets == TARGETS == MAP.targets
-    assert found.sources[INTO] == (MERGED, INTO)
-    assert found.added == ()
-    told = {slug: found.change(slug) for slug in MODES[:6]}
-    assert list(told.values()) == [
+    file.write_text(MAP_TEXT)
+    mapping = codebook_map(MAST, NEXT, file)
+    assert mapping.targets == TARGETS == MAP.targets
+    assert mapping.sources[INTO] == (MERGED, INTO)
+    assert mapping.added == ()
+    changes = {slug: mapping.change(slug) for slug in MODES[:6]}
+    assert list(changes.values()) == [
         ModeChange.RENAMED,
         ModeChange.MERGED,
         ModeChange.MERGED,
@@ -215,21 +214,21 @@ def test_a_map_names_what_changes_in_toml_and_json(tmp_path: Path) -> None:
 
 
 def test_impossible_maps_are_refused_also_onto_the_same_version(tmp_path: Path) -> None:
-    for words, told in [
+    for text, message in [
         (None, "has no mode 'disobey_task_specification'.*of --map FILE"),
         ("[modes]\nnowhere = []\n", "'nowhere' is not a mode of mast@3"),
-        (f"{WORDS}step_repetition = 'nowhere'\n", "'nowhere' is not a mode of mast@4"),
-        (f"{WORDS}[\"mast@3\"]\n{DROPPED} = '1.3'\n", "both dropped and kept"),
+        (f"{MAP_TEXT}step_repetition = 'nowhere'\n", "'nowhere' is not a mode of mast@4"),
+        (f"{MAP_TEXT}[\"mast@3\"]\n{DROPPED} = '1.3'\n", "both dropped and kept"),
         ("['other@1']\nx = 'y'\n", "maps no mode of mast@3"),
         ("modes = 1\n", "outside a table"),
         ("[modes]\nx = 1\n", "needs a code"),
         ("[modes\n", "not valid TOML"),
     ]:
         file = None
-        if words is not None:
+        if text is not None:
             file = tmp_path / "map.toml"
-            file.write_text(words)
-        with pytest.raises(ExchangeError, match=told):
+            file.write_text(text)
+        with pytest.raises(ExchangeError, match=message):
             codebook_map(MAST, NEXT, file)
     with pytest.raises(ExchangeError, match="give the new one another version"):
         codebook_map(MAST, MAST, None)

@@ -29,21 +29,21 @@ EARLIER = {"early-mast-18": 18, "interim-mast-17": 17}
 
 @pytest.fixture
 def workspace() -> Iterator[Workspace]:
-    with closing(Workspace.open(":memory:")) as opened:
+    with closing(Workspace.open(":memory:")) as database:
         incoming = read_mast_human([LABELS])
         apply_incoming(
             incoming,
-            opened,
+            database,
             source="mast-human",
             skip_errors=False,
             files=[],
             request_key="",
             imported_by=None,
         )
-        yield opened
+        yield database
 
 
-def carried(workspace: Workspace, name: str) -> Migrated:
+def migrate_to_mast(workspace: Workspace, name: str) -> Migrated:
     path = find_crosswalk(Path(f"{name}-to-mast"))
     mapping = codebook_map(workspace.taxonomy(f"{name}@1"), MAST, path)
     return migrate(workspace, mapping, None)
@@ -80,26 +80,26 @@ def test_crosswalks_fit_the_headings(workspace: Workspace, name: str, modes: int
 
 @needs_corpus
 def test_three_versions_are_in_one_workspace_without_loss(workspace: Workspace) -> None:
-    early, interim = (carried(workspace, name) for name in EARLIER)
+    early, interim = (migrate_to_mast(workspace, name) for name in EARLIER)
     assert (early.lost, interim.lost) == ([], [])
     assert (len(early.carried), len(interim.carried)) == (66, 21)
     assert (early.look_again, interim.look_again) == ([], [])
-    assert [one.mode for one in early.dropped] == ["waiting_for_known_information"] * 6
+    assert [label.mode for label in early.dropped] == ["waiting_for_known_information"] * 6
     assert interim.dropped == []
-    found = {
+    figures = {
         ref: kappa(workspace, ref) for ref in ("early-mast-18@1", "interim-mast-17@1", MAST.ref)
     }
-    assert found == {
+    assert figures == {
         "early-mast-18@1": (5, 1.0),
         "interim-mast-17@1": (5, 1.0),
         MAST.ref: (10, 1.0),
     }
-    # What the study itself published of these traces under the present names is the same.
-    said = {
+    # The study published the same verdicts on these traces under the present names.
+    verdicts = {
         name: {
-            (one.trace_id, one.mode): one.value
-            for one in workspace.verdicts(annotator=name, taxonomy=MAST.ref)
+            (verdict.trace_id, verdict.mode): verdict.value
+            for verdict in workspace.verdicts(annotator=name, taxonomy=MAST.ref)
         }
         for name in (*PEOPLE, "mast-consensus")
     }
-    assert all(said[name] == said["mast-consensus"] for name in PEOPLE)
+    assert all(verdicts[name] == verdicts["mast-consensus"] for name in PEOPLE)

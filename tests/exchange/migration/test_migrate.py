@@ -53,7 +53,7 @@ SAME = MODES[5]
 
 def tables(workspace: Workspace, ref: str | None = None) -> dict[str, list[tuple[Any, ...]]]:
     """Return the rows of all state tables, of one taxonomy or all, without withdrawn passes."""
-    rows_by_table = {}
+    rows = {}
     with workspace._database.reading() as connection:
         for table in schema.STATE_TABLES:
             statement = select(table)
@@ -61,192 +61,192 @@ def tables(workspace: Workspace, ref: str | None = None) -> dict[str, list[tuple
                 statement = statement.where(table.c.withdrawn.is_(False))
             if ref is not None and "taxonomy" in table.columns:
                 statement = statement.where(table.c.taxonomy == ref)
-            rows_by_table[table.name] = sorted(map(tuple, connection.execute(statement)), key=repr)
-    return rows_by_table
+            rows[table.name] = sorted(map(tuple, connection.execute(statement)), key=repr)
+    return rows
 
 
 def undo(workspace: Workspace) -> tuple[str, ...]:
     return undo_import(workspace, find_import(workspace, ""), "alice").built_on
 
 
-def answers(
+def verdicts(
     workspace: Workspace, trace_id: str, annotator: str = "alice"
 ) -> dict[str, VerdictValue]:
-    verdicts = workspace.verdicts(trace_id=trace_id, annotator=annotator, taxonomy=NEXT.ref)
-    return {verdict.mode: verdict.value for verdict in verdicts}
+    stored = workspace.verdicts(trace_id=trace_id, annotator=annotator, taxonomy=NEXT.ref)
+    return {verdict.mode: verdict.value for verdict in stored}
 
 
-def go_on(room: Class, trace_id: str, annotator: str = "alice") -> Session:
-    return Session.open(room.workspace, room.traces[trace_id], NEXT, annotator, blind=False)
+def open_migrated(study: Class, trace_id: str, annotator: str = "alice") -> Session:
+    return Session.open(study.workspace, study.traces[trace_id], NEXT, annotator, blind=False)
 
 
 @pytest.fixture
-def room() -> Iterator[Class]:
-    room = Class(6)
-    yield room
-    room.workspace.close()
+def study() -> Iterator[Class]:
+    study = Class(6)
+    yield study
+    study.workspace.close()
 
 
-def carried(room: Class) -> Migrated:
-    return migrate(room.workspace, MAP, "alice")
+def migrate_study(study: Class) -> Migrated:
+    return migrate(study.workspace, MAP, "alice")
 
 
-def test_a_renamed_mode_keeps_labels_notes_and_verdicts(room: Class) -> None:
-    session = room.open("t00")
+def test_a_renamed_mode_keeps_labels_notes_and_verdicts(study: Class) -> None:
+    session = study.open("t00")
     put(session, RENAMED, span(1))
     session.note_span("k0", "look here")
     session.finish(open_modes="absent")
-    (old,) = room.workspace.labels(taxonomy=MAST.ref)
-    done = carried(room)
-    (new,) = room.workspace.labels(taxonomy=NEXT.ref)
+    (old,) = study.workspace.labels(taxonomy=MAST.ref)
+    done = migrate_study(study)
+    (new,) = study.workspace.labels(taxonomy=NEXT.ref)
     assert new == structs.replace(old, id=new.id, taxonomy=NEXT.ref, mode=NAMED)
     assert new.id != old.id
-    assert answers(room.workspace, "t00") == {
+    assert verdicts(study.workspace, "t00") == {
         mode.slug: PRESENT if mode.slug == NAMED else ABSENT for mode in NEXT.modes
     }
-    (note,) = room.workspace.span_notes(taxonomy=NEXT.ref)
+    (note,) = study.workspace.span_notes(taxonomy=NEXT.ref)
     assert note.text == "look here"
-    (old_pass,) = room.workspace.passes(taxonomy=MAST.ref)
-    (new_pass,) = room.workspace.passes(taxonomy=NEXT.ref)
+    (old_pass,) = study.workspace.passes(taxonomy=MAST.ref)
+    (new_pass,) = study.workspace.passes(taxonomy=NEXT.ref)
     assert new_pass == replace(old_pass, taxonomy=NEXT.ref)
-    assert minutes_worked(room.workspace, NEXT) == minutes_worked(room.workspace, MAST)
-    assert minutes_worked(room.workspace, NEXT)
+    assert minutes_worked(study.workspace, NEXT) == minutes_worked(study.workspace, MAST)
+    assert minutes_worked(study.workspace, NEXT)
     assert (done.lost, done.look_again, done.dropped, done.left) == ([], [], [], [])
 
 
-def test_merged_modes_are_present_where_either_is_and_dropped_ones_listed(room: Class) -> None:
+def test_merged_modes_are_present_where_either_is_and_dropped_ones_listed(study: Class) -> None:
     for trace_id, mode in (("t00", MERGED), ("t01", INTO)):
-        room.finish(trace_id, mode=mode)
-    room.finish("t02")
-    session = room.open("t03")
+        study.finish(trace_id, mode=mode)
+    study.finish("t02")
+    session = study.open("t03")
     session.set_verdict(MERGED, ABSENT)
     session.set_verdict(INTO, UNSURE)
-    room.open("t04").set_verdict(MERGED, ABSENT)
-    session = room.open("t05")
+    study.open("t04").set_verdict(MERGED, ABSENT)
+    session = study.open("t05")
     for mode in (MERGED, INTO):
         put(session, mode, span(0))
-        (own_label,) = [label for label in session.labels if label.mode == mode]
-        session.edit_label(own_label.id, note=f"as {mode}")
+        (new_label,) = [label for label in session.labels if label.mode == mode]
+        session.edit_label(new_label.id, note=f"as {mode}")
     put(session, INTO, span(1))
-    room.finish("t00", mode=DROPPED, annotator="bob")
-    done = carried(room)
-    values = [answers(room.workspace, f"t0{n}").get(INTO) for n in range(5)]
+    study.finish("t00", mode=DROPPED, annotator="bob")
+    done = migrate_study(study)
+    values = [verdicts(study.workspace, f"t0{n}").get(INTO) for n in range(5)]
     assert values == [PRESENT, PRESENT, ABSENT, UNSURE, None]
-    # Labels at one place are joined with both notes.
+    # Labels on one span are joined with both notes.
     notes = {
         label.target.first: label.note
-        for label in room.workspace.labels(trace_id="t05", taxonomy=NEXT.ref)
+        for label in study.workspace.labels(trace_id="t05", taxonomy=NEXT.ref)
     }
     assert notes == {"k0": f"as {MERGED}\nas {INTO}", "k1": ""}
     assert (len(done.carried), len(done.joined), done.lost) == (5, 1, [])
     (dropped,) = done.dropped
     assert (dropped.mode, dropped.annotator, dropped.trace_id) == (DROPPED, "bob", "t00")
-    assert room.workspace.labels(annotator="bob", taxonomy=NEXT.ref) == ()
-    assert [label.mode for label in room.workspace.labels(annotator="bob")] == [DROPPED]
+    assert study.workspace.labels(annotator="bob", taxonomy=NEXT.ref) == ()
+    assert [label.mode for label in study.workspace.labels(annotator="bob")] == [DROPPED]
 
 
-def test_a_split_mode_is_open_where_it_was_present(room: Class, tmp_path: Path) -> None:
-    room.finish("t00", mode=SPLIT)
-    room.finish("t01", mode=SAME)
-    room.finish("t00", annotator="bob")
-    session = room.open("t02")
+def test_a_split_mode_is_open_where_it_was_present(study: Class, tmp_path: Path) -> None:
+    study.finish("t00", mode=SPLIT)
+    study.finish("t01", mode=SAME)
+    study.finish("t00", annotator="bob")
+    session = study.open("t02")
     session.set_verdict(SPLIT, UNSURE)
     session.finish(open_modes="absent")
-    done = carried(room)
-    (work,) = done.look_again
-    assert (work.annotator, work.trace_id, work.modes) == ("alice", "t00", PARTS)
-    assert [label.target for label in work.places] == [Target("k0", "k0")]
+    done = migrate_study(study)
+    (reopened,) = done.look_again
+    assert (reopened.annotator, reopened.trace_id, reopened.modes) == ("alice", "t00", PARTS)
+    assert [label.target for label in reopened.places] == [Target("k0", "k0")]
     values = [
-        [answers(room.workspace, trace_id, annotator).get(part) for part in PARTS]
+        [verdicts(study.workspace, trace_id, annotator).get(part) for part in PARTS]
         for trace_id, annotator in (("t00", "alice"), ("t00", "bob"), ("t02", "alice"))
     ]
     assert values == [[None, None], [ABSENT, ABSENT], [UNSURE, UNSURE]]
-    passes = room.workspace.passes(taxonomy=NEXT.ref)
-    open_passes = [(entry.annotator, entry.trace_id) for entry in passes if not entry.finished]
+    passes = study.workspace.passes(taxonomy=NEXT.ref)
+    open_passes = [(p.annotator, p.trace_id) for p in passes if not p.finished]
     assert (len(passes), open_passes) == (4, [("alice", "t00")])
-    waiting = queue(room.workspace, NEXT, "alice", QueueKind.CHANGED)
+    waiting = queue(study.workspace, NEXT, "alice", QueueKind.CHANGED)
     assert waiting == (QueueItem("t00", PARTS, begun=True),)
-    assert queue(room.workspace, NEXT, "bob", QueueKind.CHANGED) == ()
+    assert queue(study.workspace, NEXT, "bob", QueueKind.CHANGED) == ()
     # An export has the migration, and a second migration keeps the open parts.
     file = tmp_path / "all.jsonl"
-    file.write_text("".join(workspace_lines(room.workspace)))
+    file.write_text("".join(workspace_lines(study.workspace)))
     later = replace(NEXT, version="5")
     same = CodebookMap(NEXT, later, {mode.slug: (mode.slug,) for mode in NEXT.modes})
     with closing(Workspace.open(":memory:")) as copy:
         merge_content(read_jsonl(file), copy)
-        assert tables(copy) == tables(room.workspace)
+        assert tables(copy) == tables(study.workspace)
         assert copy.edited_histories() == ()
         assert queue(copy, NEXT, "alice", QueueKind.CHANGED) == waiting
-        (work,) = migrate(copy, same, None).look_again
-        assert (work.trace_id, work.modes) == ("t00", PARTS)
+        (reopened,) = migrate(copy, same, None).look_again
+        assert (reopened.trace_id, reopened.modes) == ("t00", PARTS)
         assert len(queue(copy, later, "alice", QueueKind.CHANGED)) == 1
     # Labelling a part continues the pass and empties the queue.
-    session = go_on(room, "t00")
+    session = open_migrated(study, "t00")
     put(session, SECOND, span(0))
-    waiting = queue(room.workspace, NEXT, "alice", QueueKind.CHANGED)
+    waiting = queue(study.workspace, NEXT, "alice", QueueKind.CHANGED)
     assert waiting == (QueueItem("t00", (FIRST,), begun=True),)
     session.finish(open_modes="absent")
-    assert queue(room.workspace, NEXT, "alice", QueueKind.CHANGED) == ()
-    (only,) = room.workspace.passes(annotator="alice", trace_id="t00", taxonomy=NEXT.ref)
+    assert queue(study.workspace, NEXT, "alice", QueueKind.CHANGED) == ()
+    (only,) = study.workspace.passes(annotator="alice", trace_id="t00", taxonomy=NEXT.ref)
     assert (only.number, only.finished) == (1, True)
-    assert answers(room.workspace, "t00")[FIRST] is ABSENT
+    assert verdicts(study.workspace, "t00")[FIRST] is ABSENT
 
 
-def test_finishing_leaves_the_parts_open(room: Class) -> None:
-    put(room.open("t00"), SPLIT, span(0))
-    carried(room)
-    session = go_on(room, "t00")
+def test_finishing_leaves_the_parts_open(study: Class) -> None:
+    put(study.open("t00"), SPLIT, span(0))
+    migrate_study(study)
+    session = open_migrated(study, "t00")
     session.finish(open_modes="absent")
-    assert answers(room.workspace, "t00") == {
+    assert verdicts(study.workspace, "t00") == {
         mode.slug: ABSENT for mode in NEXT.modes if mode.slug not in PARTS
     }
-    assert len(queue(room.workspace, NEXT, "alice", QueueKind.CHANGED)) == 1
+    assert len(queue(study.workspace, NEXT, "alice", QueueKind.CHANGED)) == 1
 
 
-def test_suggestions_and_reviews_are_carried(room: Class) -> None:
-    room.judge("t00")
-    session = room.open("t00")
+def test_suggestions_and_reviews_are_carried(study: Class) -> None:
+    study.judge("t00")
+    session = study.open("t00")
     (suggestion,) = session.suggestions
     session.accept(suggestion.id)
     session.finish(open_modes="absent")
-    carried(room)
-    labels = {label.annotator: label for label in room.workspace.labels(taxonomy=NEXT.ref)}
+    migrate_study(study)
+    labels = {label.annotator: label for label in study.workspace.labels(taxonomy=NEXT.ref)}
     own_label = labels.pop("alice")
-    (judged,) = labels.values()
-    assert own_label.suggestion == judged.id
-    (review,) = room.workspace.reviews(taxonomy=NEXT.ref)
-    assert (review.suggestion, review.label) == (judged.id, own_label.id)
-    (judgement,) = room.workspace.judgements(taxonomy=NEXT.ref)
+    (judge_label,) = labels.values()
+    assert own_label.suggestion == judge_label.id
+    (review,) = study.workspace.reviews(taxonomy=NEXT.ref)
+    assert (review.suggestion, review.label) == (judge_label.id, own_label.id)
+    (judgement,) = study.workspace.judgements(taxonomy=NEXT.ref)
     assert judgement.looks_at == tuple(mode.slug for mode in NEXT.modes)
-    assert go_on(room, "t00").suggestions
-    assert undo(room.workspace) == ()
-    assert room.workspace.labels(taxonomy=NEXT.ref) == ()
+    assert open_migrated(study, "t00").suggestions
+    assert undo(study.workspace) == ()
+    assert study.workspace.labels(taxonomy=NEXT.ref) == ()
 
 
 def decide(
-    room: Class, mode: str, value: VerdictValue, item: str | None = None, trace_id: str = "t00"
+    study: Class, mode: str, value: VerdictValue, item: str | None = None, trace_id: str = "t00"
 ) -> None:
     target = Target("k0", "k0")
     sides = (SideAnswer("alice", PRESENT, (target,)), SideAnswer("bob", ABSENT))
     targets = (target,) if value is PRESENT else ()
-    time = f"2026-05-04T10:20:3{len(tuple(room.workspace.events(annotator='carol')))}Z"
-    decided = (targets, ("alice",), sides, "carol", time)
-    decision = Decision(mode, item or mode, value, *decided, reason=f"about {mode}")
+    decided_at = f"2026-05-04T10:20:3{len(tuple(study.workspace.events(annotator='carol')))}Z"
+    answer = (targets, ("alice",), sides, "carol", decided_at)
+    decision = Decision(mode, item or mode, value, *answer, reason=f"about {mode}")
     fact = Decided(decision.item, None, decision)
-    room.workspace.append([NewEvent("carol", trace_id, MAST.ref, None, fact)])
+    study.workspace.append([NewEvent("carol", trace_id, MAST.ref, None, fact)])
 
 
-def test_decisions_are_carried_unless_their_mode_was_split_or_half_merged(room: Class) -> None:
-    room.finish("t00", mode=RENAMED)
-    room.finish("t01", mode=INTO)
+def test_decisions_are_carried_unless_their_mode_was_split_or_half_merged(study: Class) -> None:
+    study.finish("t00", mode=RENAMED)
+    study.finish("t01", mode=INTO)
     item = item_id(RENAMED, Target("k0", "k0"))
-    decide(room, RENAMED, PRESENT)
-    decide(room, RENAMED, PRESENT, item)
+    decide(study, RENAMED, PRESENT)
+    decide(study, RENAMED, PRESENT, item)
     for mode, value in ((MERGED, ABSENT), (SPLIT, ABSENT), (DROPPED, PRESENT)):
-        decide(room, mode, value)
-    decide(room, MERGED, ABSENT, trace_id="t01")
-    carried(room)
-    decisions = room.workspace.decisions("t00", NEXT.ref)
+        decide(study, mode, value)
+    decide(study, MERGED, ABSENT, trace_id="t01")
+    migrate_study(study)
+    decisions = study.workspace.decisions("t00", NEXT.ref)
     assert {decision.item: (decision.value, decision.reason) for decision in decisions} == {
         NAMED: (PRESENT, f"about {RENAMED}"),
         item_id(NAMED, Target("k0", "k0")): (PRESENT, f"about {RENAMED}"),
@@ -254,82 +254,81 @@ def test_decisions_are_carried_unless_their_mode_was_split_or_half_merged(room: 
         FIRST: (ABSENT, f"about {SPLIT}"),
         SECOND: (ABSENT, f"about {SPLIT}"),
     }
-    assert room.workspace.decisions("t01", NEXT.ref) == ()
-    undo(room.workspace)
-    decide(room, INTO, PRESENT, trace_id="t01")
-    carried(room)
-    (decision,) = room.workspace.decisions("t01", NEXT.ref)
+    assert study.workspace.decisions("t01", NEXT.ref) == ()
+    undo(study.workspace)
+    decide(study, INTO, PRESENT, trace_id="t01")
+    migrate_study(study)
+    (decision,) = study.workspace.decisions("t01", NEXT.ref)
     assert (decision.item, decision.value) == (INTO, PRESENT)
     assert decision.reason == f"about {MERGED}\nabout {INTO}"
 
 
-def test_study_and_guidelines_are_carried(room: Class) -> None:
-    room.finish("t00")
+def test_study_and_guidelines_are_carried(study: Class) -> None:
+    study.finish("t00")
     for name, mode in (("one", MERGED), ("two", SPLIT)):
         guideline = Guideline(name, mode, f"of {mode}", "carol", "2026-05-04T10:20:30Z")
         fact = GuidelineSet(name, None, guideline)
-        room.workspace.append([NewEvent("carol", None, MAST.ref, None, fact)])
-    carried(room)
-    study = room.workspace.study(NEXT.ref)
-    assert study == structs.replace(room.study, taxonomy=NEXT.ref)
-    (guideline,) = room.workspace.guidelines(NEXT.ref)
-    assert (guideline.mode, guideline.text) == (INTO, f"of {MERGED}")
+        study.workspace.append([NewEvent("carol", None, MAST.ref, None, fact)])
+    migrate_study(study)
+    assert study.workspace.study(NEXT.ref) == structs.replace(study.study, taxonomy=NEXT.ref)
+    (migrated,) = study.workspace.guidelines(NEXT.ref)
+    assert (migrated.mode, migrated.text) == (INTO, f"of {MERGED}")
 
 
-def test_a_second_migration_carries_new_work_and_reports_what_it_leaves(room: Class) -> None:
-    room.finish("t00", "t01", mode=RENAMED)
-    go_on(room, "t00").finish(open_modes="absent")
-    verdicts = tables(room.workspace, NEXT.ref)["verdicts"]
-    left = Left("alice", "t00", OWN_WORK)
-    assert carried(room).left == [left]
-    assert set(verdicts) <= set(tables(room.workspace, NEXT.ref)["verdicts"])
-    assert answers(room.workspace, "t01")[NAMED] is PRESENT
-    room.finish("t02", mode=RENAMED)
-    assert carried(room).works == [("alice", "t02")]
-    assert {label.trace_id for label in room.workspace.labels(taxonomy=NEXT.ref)} == {"t01", "t02"}
-    repeated = carried(room)
-    assert (repeated.events, repeated.left) == (0, [left])
-    assert len(room.workspace.imports()) == 2
-    put(room.open("t01"), SAME, span(1))
-    assert carried(room).left == [left, Left("alice", "t01", GONE_ON)]
-    assert {label.mode for label in room.workspace.labels(taxonomy=NEXT.ref)} == {NAMED}
+def test_a_second_migration_carries_new_work_and_reports_what_it_leaves(study: Class) -> None:
+    study.finish("t00", "t01", mode=RENAMED)
+    open_migrated(study, "t00").finish(open_modes="absent")
+    first_verdicts = tables(study.workspace, NEXT.ref)["verdicts"]
+    own_work = Left("alice", "t00", OWN_WORK)
+    assert migrate_study(study).left == [own_work]
+    assert set(first_verdicts) <= set(tables(study.workspace, NEXT.ref)["verdicts"])
+    assert verdicts(study.workspace, "t01")[NAMED] is PRESENT
+    study.finish("t02", mode=RENAMED)
+    assert migrate_study(study).works == [("alice", "t02")]
+    assert {label.trace_id for label in study.workspace.labels(taxonomy=NEXT.ref)} == {"t01", "t02"}
+    third = migrate_study(study)
+    assert (third.events, third.left) == (0, [own_work])
+    assert len(study.workspace.imports()) == 2
+    put(study.open("t01"), SAME, span(1))
+    assert migrate_study(study).left == [own_work, Left("alice", "t01", GONE_ON)]
+    assert {label.mode for label in study.workspace.labels(taxonomy=NEXT.ref)} == {NAMED}
 
 
-def test_equal_migrations_on_two_machines_merge(room: Class) -> None:
-    room.finish("t00", mode=SPLIT)
-    room.finish("t01", mode=RENAMED, annotator="bob")
+def test_equal_migrations_on_two_machines_merge(study: Class) -> None:
+    study.finish("t00", mode=SPLIT)
+    study.finish("t01", mode=RENAMED, annotator="bob")
     with closing(Workspace.open(":memory:")) as other, closing(Workspace.open(":memory:")) as third:
-        merge(other, room.workspace)
-        carried(room)
+        merge(other, study.workspace)
+        migrate_study(study)
         migrate(other, MAP, "bob")
-        expected = tables(room.workspace)
+        migrated = tables(study.workspace)
         merge(third, other)
-        merge(other, room.workspace)
-        assert tables(other) == expected
-        merge(room.workspace, third)
-        assert tables(room.workspace) == expected
+        merge(other, study.workspace)
+        assert tables(other) == migrated
+        merge(study.workspace, third)
+        assert tables(study.workspace) == migrated
 
 
-def test_a_migration_can_be_undone_and_repeated_unless_work_was_built_on_it(room: Class) -> None:
-    room.finish("t00", mode=SPLIT)
-    room.finish("t01", mode=RENAMED)
-    original = tables(room.workspace)
-    carried(room)
-    first = tables(room.workspace)
-    assert undo(room.workspace) == ()
-    assert tables(room.workspace) == original
-    assert queue(room.workspace, NEXT, "alice", QueueKind.CHANGED) == ()
-    assert room.workspace.current_taxonomies() == (MAST.ref,)
-    assert [work.trace_id for work in carried(room).look_again] == ["t00"]
-    repeated = tables(room.workspace)
+def test_a_migration_can_be_undone_and_repeated_unless_work_was_built_on_it(study: Class) -> None:
+    study.finish("t00", mode=SPLIT)
+    study.finish("t01", mode=RENAMED)
+    previous = tables(study.workspace)
+    migrate_study(study)
+    first = tables(study.workspace)
+    assert undo(study.workspace) == ()
+    assert tables(study.workspace) == previous
+    assert queue(study.workspace, NEXT, "alice", QueueKind.CHANGED) == ()
+    assert study.workspace.current_taxonomies() == (MAST.ref,)
+    assert [labelling.trace_id for labelling in migrate_study(study).look_again] == ["t00"]
+    repeated = tables(study.workspace)
     assert {name: len(rows) for name, rows in repeated.items()} == {
         name: len(rows) for name, rows in first.items()
     }
-    assert room.workspace.current_taxonomies() == (NEXT.ref,)
-    put(go_on(room, "t00"), FIRST, span(0))
-    original = tables(room.workspace)
-    assert undo(room.workspace) == ("alice on t00: labels added since",)
-    assert tables(room.workspace) == original
+    assert study.workspace.current_taxonomies() == (NEXT.ref,)
+    put(open_migrated(study, "t00"), FIRST, span(0))
+    previous = tables(study.workspace)
+    assert undo(study.workspace) == ("alice on t00: labels added since",)
+    assert tables(study.workspace) == previous
 
 
 def test_nothing_to_carry_is_refused() -> None:

@@ -1,4 +1,4 @@
-"""The data that commands show to each user, and their record of it."""
+"""Labels and outcomes that commands show to each user, and the record of what was shown."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mast_tui.workspace import NewEvent, Workspace, store_judgement
 from mast_tui.workspace.events.types import PassFinished, PassStarted, StudySet
 from mast_tui.workspace.paths import find_workspace
 from mast_tui.workspace.records import AnnotatorInfo
-from tests.cli.conftest import Cli, Done
+from tests.cli.conftest import Cli, CliResult
 
 MAST = load_mast()
 JUDGE = "judge:rules@1"
@@ -100,37 +100,37 @@ class Asker:
                 remember_person(workspace, self.login)
 
 
-NOBODY = Asker()
+UNNAMED = Asker()
 LEAD = Asker("carol")
 BLIND = Asker("bob", "bob")
 BLIND_NAMED = Asker(None, "bob", ("--annotator", "bob"))
 BLIND_FOR_ONCE = Asker(None, None, ("--annotator", "bob", "--blind"))
 BLIND_AS_TOMAS = Asker("bob", "bob", ("--annotator", "tomas"))
 ASSISTED = Asker("bob")
-STRANGER = Asker(None, None, ("--annotator", "dave", "--blind"))
+UNKNOWN = Asker(None, None, ("--annotator", "dave", "--blind"))
 
-EVERYTHING = {(name, trace) for name, by_trace in VERDICTS.items() for trace in by_trace} | {
+EVERYTHING = {(name, trace) for name, verdicts in VERDICTS.items() for trace in verdicts} | {
     (JUDGE, f"t{number}") for number in range(1, 5)
 }
 OF_T1 = {("mira", "t1"), ("tomas", "t1"), ("bob", "t1"), (JUDGE, "t1")}
 SUGGESTIONS = {(JUDGE, "t2"), (JUDGE, "t3"), (JUDGE, "t4")}
 LIMITED = [BLIND, BLIND_NAMED, BLIND_FOR_ONCE, BLIND_AS_TOMAS]
-SIGHTS = [
-    *((asker, EVERYTHING) for asker in (NOBODY, LEAD)),
+VISIBLE = [
+    *((asker, EVERYTHING) for asker in (UNNAMED, LEAD)),
     *((asker, OF_T1) for asker in LIMITED),
     (ASSISTED, OF_T1 | SUGGESTIONS),
-    (STRANGER, set()),
+    (UNKNOWN, set()),
 ]
-SIGHT_NAMES = ["nobody", "lead", "blind", "named", "for-once", "as-tomas", "assisted", "stranger"]
+ASKER_IDS = ["unnamed", "lead", "blind", "named", "for-once", "as-tomas", "assisted", "unknown"]
 
 
-def people(seen: set[tuple[str, str]]) -> set[str]:
+def traces_of_people(visible: set[tuple[str, str]]) -> set[str]:
     """Return the traces of which labels of other people are shown."""
-    return {trace for name, trace in seen if name in ("mira", "tomas")}
+    return {trace for name, trace in visible if name in ("mira", "tomas")}
 
 
 def revealed(path: Path) -> set[tuple[str, str]]:
-    """Return for whom which trace is recorded as shown."""
+    """Return the annotators and traces that are recorded as shown."""
     with closing(Workspace.open(path)) as workspace:
         return {
             (labelling.annotator, labelling.trace_id)
@@ -141,10 +141,10 @@ def revealed(path: Path) -> set[tuple[str, str]]:
 
 def check_left_out(document: Any, asker: Asker, count: int) -> None:
     """Check what a document reports as left out, for whom and why."""
-    if asker in (NOBODY, LEAD):
+    if asker in (UNNAMED, LEAD):
         assert "sight" not in document
         return
-    name = "dave" if asker == STRANGER else "bob"
+    name = "dave" if asker == UNKNOWN else "bob"
     assert document["sight"] | {"outcomes_hidden": 0} == document["sight"] | {
         "annotator": name,
         "left_out": count,
@@ -159,41 +159,41 @@ def rows_of(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-@pytest.mark.parametrize(("asker", "seen"), SIGHTS, ids=SIGHT_NAMES)
+@pytest.mark.parametrize(("asker", "visible"), VISIBLE, ids=ASKER_IDS)
 def test_commands_show_what_their_user_may_see_and_record_it_for_that_user_only(
-    cli: Cli, labelled: Path, tmp_path: Path, asker: Asker, seen: set[tuple[str, str]]
+    cli: Cli, labelled: Path, tmp_path: Path, asker: Asker, visible: set[tuple[str, str]]
 ) -> None:
-    def ask(*options: object) -> Done:
+    def ask(*options: object) -> CliResult:
         """Run a command in a fresh copy of the workspace."""
         path = copy_workspace(labelled, tmp_path)
         asker.sign_in(path)
-        done = (
+        result = (
             cli(*options, "--force", *asker.args) if "-o" in options else cli(*options, *asker.args)
         )
         is_limited = asker in LIMITED or asker == ASSISTED
         assert revealed(path) == ({("bob", "t1")} if is_limited else set())
-        assert done.code == (1 if asker == STRANGER and options[0] == "status" else 0), done.err
-        return done
+        assert result.code == (1 if asker == UNKNOWN and options[0] == "status" else 0), result.err
+        return result
 
-    visible = people(seen)
-    hidden = 3 - len(visible)
+    shown_traces = traces_of_people(visible)
+    hidden = 3 - len(shown_traces)
     export = ("export", "--labels", "all", "--format", "csv-long", "-o", "x.csv", "--json")
     document = ask(*export).json
-    assert {(row["annotator"], row["trace_id"]) for row in rows_of(tmp_path / "x.csv")} == seen
+    assert {(row["annotator"], row["trace_id"]) for row in rows_of(tmp_path / "x.csv")} == visible
     traces = {trace for _, trace in EVERYTHING}
-    check_left_out(document, asker, len(traces - {trace for _, trace in seen}))
+    check_left_out(document, asker, len(traces - {trace for _, trace in visible}))
     if asker in (BLIND_NAMED, BLIND_FOR_ONCE):
         return  # every command resolves these options in the same way
 
-    done = ask("export", "--format", "csv-wide", "--labels", "tomas", "-o", "y.csv")
+    result = ask("export", "--format", "csv-wide", "--labels", "tomas", "-o", "y.csv")
     rows = rows_of(tmp_path / "y.csv")
-    assert {row["trace_id"] for row in rows} == visible
+    assert {row["trace_id"] for row in rows} == shown_traces
     # Once a trace is recorded as shown, its outcome is no longer hidden.
     assert {row["outcome"] for row in rows} <= {"failed"}
-    assert ("left out" in done.err) is (hidden > 0)
+    assert ("left out" in result.err) is (hidden > 0)
 
     gold_export = ("export", "--format", "gold", "-o", "gold.json", "--json")
-    if not visible:
+    if not shown_traces:
         asker.sign_in(copy_workspace(labelled, tmp_path))
         refused = cli(*gold_export, *asker.args)
         assert (refused.code, "labels on 3 traces are left out" in refused.err) == (1, True)
@@ -201,51 +201,51 @@ def test_commands_show_what_their_user_may_see_and_record_it_for_that_user_only(
         return
     document = ask(*gold_export).json
     gold = json.loads((tmp_path / "gold.json").read_text("utf-8"))
-    assert {trace["trace_id"] for trace in gold["traces"]} == visible
-    assert gold["agreement"]["traces"]["finished_by_two"] == len(visible)
+    assert {trace["trace_id"] for trace in gold["traces"]} == shown_traces
+    assert gold["agreement"]["traces"]["finished_by_two"] == len(shown_traces)
     judged = gold["judges"][JUDGE]["traces"]
     # On t1 and t2 people differ, so there is no gold to compare a judge with.
-    assert judged["compared"] == ("t3" in visible)
-    assert judged["unlabelled"] == ((JUDGE, "t4") in seen)
+    assert judged["compared"] == ("t3" in shown_traces)
+    assert judged["unlabelled"] == ((JUDGE, "t4") in visible)
     check_left_out(document, asker, hidden)
     sheet = (tmp_path / "gold.datasheet.md").read_text("utf-8")
     assert ("hidden from" in sheet) is (hidden > 0)
 
     document = ask("agree", "--rounds", 0, "--no-spans", "--json").json
-    assert document["traces"]["finished_by_two"] == len(visible)
+    assert document["traces"]["finished_by_two"] == len(shown_traces)
     check_left_out(document, asker, hidden)
     document = ask("agree", "--traces", "1.1", "--json").json
-    assert {row["trace"] for row in document["traces"]} == visible
+    assert {trace["trace"] for trace in document["traces"]} == shown_traces
     check_left_out(document, asker, hidden)
 
     for labels in ("gold", "tomas"):
         options = ("report", "--labels", labels, "--by", "all", "--rounds", 0, "--json")
         document = ask(*options).json
         group = document["groups"].get("all", {"traces": 0, "failed": 0})
-        assert (group["traces"], group["failed"]) == (len(visible), len(visible))
+        assert (group["traces"], group["failed"]) == (len(shown_traces), len(shown_traces))
         check_left_out(document, asker, hidden)
 
-    done = ask("status", "--json")
-    if asker == STRANGER:
-        assert "no annotator 'dave'" in done.err
+    result = ask("status", "--json")
+    if asker == UNKNOWN:
+        assert "no annotator 'dave'" in result.err
         return
-    # Bob differs from both others on t1, these differ on t2.
-    assert done.json["conflicts"]["left"] == len(visible - {"t3"})
-    check_left_out(done.json, asker, hidden)
+    # On t1 bob differs from mira and tomas; on t2 these two differ.
+    assert result.json["conflicts"]["left"] == len(shown_traces - {"t3"})
+    check_left_out(result.json, asker, hidden)
 
 
 JUDGE_REPORT = ("report", "--labels", JUDGE, "--by", "all", "--rounds", 0)
 
 
-def judged_traces(cli: Cli, *options: str) -> int:
-    """Return of how many traces a report on the judge tells."""
+def judged_trace_count(cli: Cli, *options: str) -> int:
+    """Return the number of traces in a report on the judge."""
     groups = cli.json(*JUDGE_REPORT, *options)["groups"]
     return sum(group["traces"] for group in groups.values())
 
 
 @pytest.mark.parametrize(
     ("asker", "traces", "failed"),
-    [(NOBODY, 4, 3), (LEAD, 4, 3), (ASSISTED, 4, 3), (BLIND, 0, 0), (STRANGER, 0, 0)],
+    [(UNNAMED, 4, 3), (LEAD, 4, 3), (ASSISTED, 4, 3), (BLIND, 0, 0), (UNKNOWN, 0, 0)],
 )
 def test_a_report_on_a_judge_has_the_traces_with_suggestions_for_its_user(
     cli: Cli, database: Path, asker: Asker, traces: int, failed: int
@@ -255,12 +255,12 @@ def test_a_report_on_a_judge_has_the_traces_with_suggestions_for_its_user(
     assert (group["traces"], group["failed"]) == (traces, failed)
 
 
-def test_a_blind_annotators_own_labels_come_without_outcomes(
+def test_exports_of_a_blind_annotators_own_labels_have_no_outcomes(
     cli: Cli, database: Path, tmp_path: Path
 ) -> None:
     BLIND.sign_in(database)
-    own_export = cli.json("export", "--format", "csv-wide", "--labels", "bob", "-o", "x.csv")
-    assert own_export["traces"] == 1
+    summary = cli.json("export", "--format", "csv-wide", "--labels", "bob", "-o", "x.csv")
+    assert summary["traces"] == 1
     rows = rows_of(tmp_path / "x.csv")
     assert [(row["trace_id"], row["outcome"]) for row in rows] == [("t1", "")]
     report = cli.json("report", "--labels", "bob", "--by", "all", "--rounds", 0)
@@ -302,10 +302,10 @@ def is_blind(database: Path, name: str) -> bool | None:
 
 def test_assisted_is_recorded_and_blind_for_one_command_is_not(cli: Cli, database: Path) -> None:
     ASSISTED.sign_in(database)
-    assert judged_traces(cli, "--annotator", "bob", "--blind") == 0
+    assert judged_trace_count(cli, "--annotator", "bob", "--blind") == 0
     assert is_blind(database, "bob") is None
     BLIND.sign_in(database)
-    assert judged_traces(cli, "--assisted") == 4
+    assert judged_trace_count(cli, "--assisted") == 4
     assert is_blind(database, "bob") is False
 
 
@@ -321,7 +321,7 @@ def test_a_blind_study_makes_its_annotators_work_blind(cli: Cli, database: Path)
     set_study(database, "bob", "mira", blind=True)
     with closing(Workspace.open(database)) as workspace:
         remember_person(workspace, "bob")
-    assert judged_traces(cli) == 0
+    assert judged_trace_count(cli) == 0
     progress = cli.json("study", "show")["progress"]
     assert [row["name"] for row in progress] == ["bob"]
 
@@ -333,24 +333,24 @@ def test_a_blind_study_hides_suggestions_from_annotators_outside_it(
     cli: Cli, database: Path, tmp_path: Path, name: str, finished: int
 ) -> None:
     write_run(tmp_path)
-    assert judged_traces(cli, "--annotator", name) == 4
+    assert judged_trace_count(cli, "--annotator", name) == 4
     set_study(database, "mira", "tomas", blind=True)
-    assert judged_traces(cli, "--annotator", name) == finished
+    assert judged_trace_count(cli, "--annotator", name) == finished
     document = cli.json("judge", "run.json", "--judge", "rules", "--annotator", name)
     assert document["suggestions"] is None
     file = cli.json("inspect", "run.json", "--annotator", name)["files"][0]
     assert [trace["outcome"] for trace in file["traces"]] == [None]
     # Adjudicators of the study and pipelines without a name see suggestions as before.
-    assert judged_traces(cli, "--annotator", "carol") == judged_traces(cli) == 4
+    assert judged_trace_count(cli, "--annotator", "carol") == judged_trace_count(cli) == 4
     assert annotator_info(database, "dave") is None  # asking registers no one
     # Leaving blind is recorded, of a new name too.
-    assert judged_traces(cli, "--annotator", name, "--assisted") == 4
+    assert judged_trace_count(cli, "--annotator", name, "--assisted") == 4
     assert is_blind(database, name) is False
 
 
 def test_a_study_withholds_suggestions_from_annotators_outside_it(cli: Cli, database: Path) -> None:
     set_study(database, "mira", "tomas", blind=False, withheld=1.0)
-    assert judged_traces(cli, "--annotator", "dave") <= 1  # t4 is not in the study
+    assert judged_trace_count(cli, "--annotator", "dave") <= 1  # t4 is not in the study
 
 
 def test_an_adjudicator_who_labels_nothing_sees_everything(cli: Cli, database: Path) -> None:
@@ -384,8 +384,8 @@ def test_an_adjudicator_who_labels_nothing_sees_everything(cli: Cli, database: P
 def test_common_options_that_a_command_cannot_use_are_refused(
     cli: Cli, database: Path, tmp_path: Path, command: str, option: str, reason: str
 ) -> None:
-    message = (option.partition("=")[0], reason)
-    cli.refused(*command.split(), option, says=message, code=2)
+    says = (option.partition("=")[0], reason)
+    cli.refused(*command.split(), option, says=says, code=2)
     assert not (tmp_path / "g").exists()
 
 
@@ -404,7 +404,7 @@ def write_run(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("asker", "hidden"),
     [
-        (NOBODY, False),
+        (UNNAMED, False),
         (LEAD, False),
         (ASSISTED, False),
         (Asker("bob", "bob", ("--assisted",)), False),
@@ -420,9 +420,9 @@ def test_inspect_convert_and_judge_hide_outcomes_and_suggestions(
     asker.sign_in(database)
     write_run(tmp_path)
     judge = ("judge", "run.json", "--judge", "rules", *asker.args)
-    done = cli(*judge)
-    assert (re.search(r"\d+ suggestions?\b", done.err + done.out) is None) is hidden
-    assert ("Step repetition" in done.out) is not hidden
+    result = cli(*judge)
+    assert (re.search(r"\d+ suggestions?\b", result.err + result.out) is None) is hidden
+    assert ("Step repetition" in result.out) is not hidden
     judged = cli.json(*judge, "--again")
     assert judged["traces"]["judged"] == 1
     assert (judged["suggestions"] is None, judged["modes"] is None) == (hidden, hidden)
@@ -443,9 +443,9 @@ def test_inspect_hides_outcomes_if_the_workspace_is_damaged(cli: Cli, tmp_path: 
     write_run(tmp_path)
     (tmp_path / ".mast-tui").mkdir()
     find_workspace(None).write_text("no workspace")
-    done = cli.ok("inspect", "run.json", "--json")
-    assert done.json["files"][0]["traces"][0]["outcome"] is None
-    assert "it is unknown who works blind" in done.err
+    result = cli.ok("inspect", "run.json", "--json")
+    assert result.json["files"][0]["traces"][0]["outcome"] is None
+    assert "it is unknown who works blind" in result.err
     cli.refused("inspect", "run.json", "--workspace", "nowhere.db")
 
 
@@ -467,9 +467,9 @@ def test_reserved_and_invisible_names_are_refused_by_all_commands(
         ("judge", "wide.csv", "--judge", "rules", "--annotator", name),
         ("study", "set", "--annotators", "mira,tomas", "--annotator", name),
     ):
-        done = cli(*arguments)
-        assert done.code in (1, 2), arguments
-        assert "name" in done.err
+        result = cli(*arguments)
+        assert result.code in (1, 2), arguments
+        assert "name" in result.err
     with closing(Workspace.open(database)) as workspace:
         names = {info.name for info in workspace.annotators()}
     assert names == {"mira", "tomas", "bob", "carol", JUDGE}
@@ -481,9 +481,9 @@ def test_a_new_name_that_looks_like_a_known_one_is_refused(
 ) -> None:
     rows = f"trace_id,annotator,mode,value\nt9,{name},1.1,present\n"
     (tmp_path / "long.csv").write_text(rows, "utf-8")
-    known_name = {"tornas": "tomas", "b0b": "bob", "gоld": "gold"}.get(name, "mira")
+    existing = {"tornas": "tomas", "b0b": "bob", "gоld": "gold"}.get(name, "mira")
     imported = ("import", "long.csv", "--format", "csv-long", "--allow-new")
-    cli.refused(*imported, says=("looks like", repr(known_name)))
+    cli.refused(*imported, says=("looks like", repr(existing)))
     study = ("study", "set", "--annotators", f"{name},ann", "--annotator", "carol")
     cli.refused(*study, says="looks like")
 

@@ -1,4 +1,4 @@
-"""Made-up traces and what people said of them, for the formats that carry the texts."""
+"""Strategies for traces and an annotator's labels on them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ def works(draw: st.DrawFn, spans: tuple[TextSpan, ...], annotator: str = "alice"
     """Draw one annotator's work on the trace ``t``, with several labels of a mode at times."""
     labels: dict[str, Label] = {}
     for _ in range(draw(st.integers(0, 5))):
-        mode, target = draw(st.sampled_from(SLUGS)), draw(targets(spans))
+        mode = draw(st.sampled_from(SLUGS))
+        target = draw(targets(spans))
         name = label_id(annotator, "t", MAST.ref, mode, target)
         labels[name] = Label(
             id=name,
@@ -71,7 +72,7 @@ def works(draw: st.DrawFn, spans: tuple[TextSpan, ...], annotator: str = "alice"
             created_at=draw(st.sampled_from(["", "2026-05-04T10:20:30Z"])),
         )
     marked = {label.mode for label in labels.values()}
-    said = draw(
+    values = draw(
         st.dictionaries(
             st.sampled_from(SLUGS), st.sampled_from([VerdictValue.ABSENT, VerdictValue.UNSURE])
         )
@@ -81,6 +82,6 @@ def works(draw: st.DrawFn, spans: tuple[TextSpan, ...], annotator: str = "alice"
         "t",
         MAST.ref,
         labels=labels,
-        verdicts={mode: value for mode, value in said.items() if mode not in marked},
+        verdicts={mode: value for mode, value in values.items() if mode not in marked},
         finished_at=draw(st.sampled_from([None, "", "2026-05-04T10:20:30Z"])),
     )
