@@ -5,13 +5,11 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from operator import add, attrgetter, sub
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeVar
 
-from msgspec import Meta, Struct
-from msgspec import field as struct_field
+from msgspec import Meta, Struct, field
 from msgspec.structs import asdict, astuple, force_setattr
 
 from mast_tui.errors import MastError
@@ -303,12 +301,12 @@ class Target(Struct, frozen=True, omit_defaults=True):
     """
 
     first: str | None = None
-    _last: str | None = struct_field(default=None, name="last")
+    _last: str | None = field(default=None, name="last")
     """None if it equals ``first``, so that files store the key once."""
 
     quote: str | None = None
-    char_start: WholeNumber | None = struct_field(default=None, name="start")
-    char_end: WholeNumber | None = struct_field(default=None, name="end")
+    char_start: WholeNumber | None = field(default=None, name="start")
+    char_end: WholeNumber | None = field(default=None, name="end")
 
     def __post_init__(self) -> None:
         if self._last is not None and self._last == self.first:
@@ -360,10 +358,10 @@ class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
     key: str | None = None
     quote: str
     match: Match | None = None
-    misnamed_spans: tuple[str, str] | None = struct_field(default=None, name="named")
+    misnamed_spans: tuple[str, str] | None = field(default=None, name="named")
     wording: str | None = None
-    char_start: WholeNumber | None = struct_field(default=None, name="start")
-    char_end: WholeNumber | None = struct_field(default=None, name="end")
+    char_start: WholeNumber | None = field(default=None, name="start")
+    char_end: WholeNumber | None = field(default=None, name="end")
 
     def __post_init__(self) -> None:
         if self.placed and self.key is None:
@@ -382,8 +380,7 @@ class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return QuoteDoubt.ALTERED if self.match is Match.ALTERED else QuoteDoubt.NONE
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """A failure mode that a judge finds in a trace, with its span range and quote.
 
     Models and rules return findings; the workspace stores each as a ``Label``. The evidence of a
@@ -513,7 +510,7 @@ class Label(Struct, frozen=True, omit_defaults=True):
     target: Target
     note: str = ""
     severity: Severity | None = None
-    origin: Origin = struct_field(default_factory=lambda: Origin.MANUAL)
+    origin: Origin = field(default_factory=lambda: Origin.MANUAL)
     suggestion: str | None = None
     saw_suggestions: bool = False
     created_at: str = ""
@@ -524,8 +521,7 @@ class Label(Struct, frozen=True, omit_defaults=True):
     remedy: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """An annotator's verdict on a mode in a trace."""
 
     annotator: str
@@ -536,8 +532,7 @@ class Verdict:
     pass_number: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Review:
+class Review(Struct, frozen=True):
     """A person's answer to one suggestion, given in one pass over a trace.
 
     ``label`` is the id of the label that the answer made; None for a rejection.
@@ -553,8 +548,7 @@ class Review:
     pass_number: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class SpanNote:
+class SpanNote(Struct, frozen=True):
     """An annotator's note on a span, without a label."""
 
     annotator: str
@@ -565,8 +559,7 @@ class SpanNote:
     pass_number: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Pass:
+class Pass(Struct, frozen=True):
     """One annotator's work on one trace under one taxonomy, from opening to finishing.
 
     Attributes:
@@ -598,8 +591,7 @@ class Pass:
         return self.finished_at is not None
 
 
-@dataclass(slots=True)
-class TraceWork:
+class TraceWork(Struct):
     """The labels, verdicts and notes of one annotator on one trace, in one pass.
 
     Attributes:

@@ -14,9 +14,10 @@ import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from mast_tui.errors import MastError
 
@@ -46,8 +47,7 @@ class InTheWay(OutputError):
         self.reason = reason
 
 
-@dataclass(frozen=True, slots=True)
-class ReplacementRules:
+class ReplacementRules(Struct, frozen=True):
     """The rules by which outputs may replace existing files.
 
     Attributes:
@@ -62,8 +62,7 @@ class ReplacementRules:
     force: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _OutputPath:
+class _OutputPath(Struct, frozen=True):
     """The path of an output.
 
     Attributes:

@@ -277,7 +277,7 @@ class ConflictGroup:
             )
         ]
         place_conflict = overlapping[0] if overlapping else self.conflicts[0]
-        conflict_of_all_sides = replace(place_conflict, said=self.said)
+        conflict_of_all_sides = structs.replace(place_conflict, said=self.said)
         choice = choice_of_own_place(conflict_of_all_sides, target, order)
         no_place = Choice(VerdictValue.ABSENT, (), choice.sides)
         return tuple(
@@ -426,7 +426,7 @@ def _with_side(conflict: Conflict, annotator: str) -> Conflict:
         return conflict
     # All sides of a conflict over a place agree that the mode is present.
     answer = SideAnswer(annotator, VerdictValue.PRESENT)
-    return replace(conflict, said=(*conflict.said, answer))
+    return structs.replace(conflict, said=(*conflict.said, answer))
 
 
 def _as_conflict(decision: Decision, sides: Sequence[TraceWork], order: Order) -> Conflict:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import groupby
 from operator import attrgetter
@@ -572,7 +572,7 @@ def _with_events(changes: PersonChanges, events: Sequence[Event]) -> PersonChang
     }
     # Passes that started before these events.
     joined_passes = passes_with_additions - started_passes
-    return replace(
+    return structs.replace(
         changes,
         events=changes.events + len(events),
         labels_added=changes.labels_added + counts_by_type[LabelAdded],

@@ -208,7 +208,7 @@ def _translated_work(
             labels[new_id] = structs.replace(
                 label, id=new_id, taxonomy=target.ref, mode=slug, note=note
             )
-    return replace(
+    return structs.replace(
         work,
         taxonomy=target.ref,
         labels=labels,

@@ -7,11 +7,12 @@ trace, with a column for each mode.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
+
+from msgspec.structs import replace
 
 from mast_tui.exchange.csv_files import CsvRow, share_in, stream_rows, trial_in
 from mast_tui.exchange.import_batch import (

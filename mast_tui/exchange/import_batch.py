@@ -11,6 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple, TypedDict, TypeVar, Unpack
 
+from msgspec import field as struct_field
 from msgspec import structs
 
 from mast_tui.counts import counted
@@ -116,7 +117,7 @@ def merged_facts(earlier: TraceRecord, new: TraceRecord) -> TraceRecord:
     outcomes = {earlier.outcome, new.outcome} - {Outcome.UNKNOWN}
     if len(outcomes) > 1:
         raise ValueError("outcome is failed in one row and succeeded in another")
-    return replace(
+    return structs.replace(
         earlier,
         system=_one_of("system", earlier.system, new.system),
         model=_one_of("model", earlier.model, new.model),
@@ -160,16 +161,15 @@ class LabelDetails(TypedDict, total=False):
     evidence: Evidence | None
 
 
-@dataclass(slots=True)
-class ImportedWork(TraceWork):
+class ImportedWork(TraceWork, kw_only=True):
     """An annotator's work on a trace, built row by row.
 
     ``file`` is the first file with this work. ``places`` has the known locations of labels by id,
     and of notes by span key.
     """
 
-    file: Path = field(kw_only=True)
-    places: dict[str, str] = field(default_factory=dict)
+    file: Path
+    places: dict[str, str] = struct_field(default_factory=dict)
 
     def label(
         self,
@@ -551,7 +551,7 @@ def _finished_by_judge(
         return work
     judged_modes = {label.mode for label in work.labels.values()} | work.verdicts.keys()
     absent = {mode: VerdictValue.ABSENT for mode in modes if mode not in judged_modes}
-    return replace(
+    return structs.replace(
         work, verdicts={**work.verdicts, **absent}, finished_at=work.finished_at or UNKNOWN_TIME
     )
 

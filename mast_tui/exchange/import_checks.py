@@ -235,7 +235,7 @@ def _checked_work(work: ImportedWork, trace: Trace | None) -> _CheckedWork:
             span = _checked_key(key, trace)
             if notes.setdefault(span, text) != text:
                 raise ValueError(f"span {span!r} has two notes by one annotator")
-    return _CheckedWork(replace(work, labels=labels, notes=notes), builder.problems)
+    return _CheckedWork(structs.replace(work, labels=labels, notes=notes), builder.problems)
 
 
 def _with_target(label: Label, target: Target) -> Label:

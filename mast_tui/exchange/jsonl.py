@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Final, get_args
 
 from msgspec import Meta, Struct, to_builtins
 from msgspec import field as named
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from mast_tui.exchange.batches import register_traces
 from mast_tui.exchange.errors import ExchangeError

@@ -439,7 +439,6 @@ def _whole_number(value: Mapping[str, object], name: str) -> int:
     raise ValueError(f"{name!r} is {number!r}, not a number from 0")
 
 
-@dataclass(slots=True)
 class ExportedWork(TraceWork):
     """An annotator's work as it was exported.
 
@@ -448,8 +447,8 @@ class ExportedWork(TraceWork):
         without_region: The labels without a region.
     """
 
-    regions: dict[str, tuple[Label, Document]] = field(default_factory=dict)
-    without_region: list[Label] = field(default_factory=list)
+    regions: dict[str, tuple[Label, Document]] = struct_field(default_factory=dict)
+    without_region: list[Label] = struct_field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -753,7 +752,7 @@ def _work_under_name(work: ImportedWork, name: str) -> ImportedWork:
         origin = label_origin(name, label.origin)
         labels[new_id] = structs.replace(label, annotator=name, id=new_id, origin=origin)
     kind = work.author_kind if work.author_kind.is_person else AnnotatorKind.IMPORTED
-    return replace(work, annotator=name, author_kind=kind, labels=labels)
+    return structs.replace(work, annotator=name, author_kind=kind, labels=labels)
 
 
 def _task_annotations(task: object, location: str) -> Iterator[tuple[str, Document]]:
@@ -774,7 +773,7 @@ def _changed_work(
 
     Notes on spans are left out.
     """
-    return replace(
+    return structs.replace(
         _work_under_name(draft, exported_work.annotator + CHANGED_THERE),
         author_kind=AnnotatorKind.IMPORTED,
         finished_at=_labelled_at(annotation) or exported_work.finished_at or "",

@@ -85,7 +85,7 @@ class WorkMasks:
     def masked_work(self, all_work: Iterable[TraceWork]) -> list[TraceWork]:
         """Return the work with masked labels and notes."""
         return [
-            replace(
+            structs.replace(
                 work,
                 labels={
                     label_id: self._masked_label(label) for label_id, label in work.labels.items()
@@ -152,10 +152,10 @@ class WorkMasks:
         """Return the gold of a trace and its sides with masked quotes."""
         trace_id = entry.trace.trace_id
         labels = tuple(
-            replace(label, target=self._masked_target(trace_id, label.target))
+            structs.replace(label, target=self._masked_target(trace_id, label.target))
             for label in entry.gold.labels
         )
-        gold = replace(entry.gold, labels=labels)
+        gold = structs.replace(entry.gold, labels=labels)
         return replace(entry, gold=gold, sides=self.masked_work(entry.sides))
 
 
@@ -283,7 +283,7 @@ def pseudonymous(all_work: Iterable[TraceWork], pseudonyms: Pseudonyms) -> list[
         pseudonyms: The letters of the workspace's annotators.
     """
     return [
-        replace(
+        structs.replace(
             work,
             annotator=pseudonyms.name(work.annotator),
             labels=dict(_with_pseudonym(label, pseudonyms) for label in work.labels.values()),

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, Literal, TypedDict
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 from mast_tui.counts import counted
 from mast_tui.labels import Label, Severity, Target, VerdictValue
@@ -89,8 +88,7 @@ class Guideline(Struct, frozen=True, omit_defaults=True):
     item: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Conflict:
+class Conflict(Struct, frozen=True):
     """An open disagreement between annotators.
 
     Attributes:
@@ -108,8 +106,7 @@ class Conflict:
     where: Target | None
 
 
-@dataclass(frozen=True, slots=True)
-class GoldVerdict:
+class GoldVerdict(Struct, frozen=True):
     """The verdict on one mode, its source, and the verdict of each annotator.
 
     Attributes:
@@ -129,8 +126,7 @@ class GoldVerdict:
     changed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class GoldLabel:
+class GoldLabel(Struct, frozen=True):
     """One place of a mode, with the labels from which it follows.
 
     Attributes:
@@ -159,8 +155,7 @@ class GoldLabel:
     changed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class GoldTrace:
+class GoldTrace(Struct, frozen=True):
     """The gold of one trace: a verdict per mode, the settled labels, and the open conflicts."""
 
     verdicts: tuple[GoldVerdict, ...]
@@ -265,7 +260,7 @@ def only_settled(gold: GoldTrace) -> GoldTrace:
         verdict.mode for verdict in gold.verdicts if verdict.source is Resolution.SINGLE
     }
     verdicts = [
-        replace(verdict, value=None) if verdict.mode in single_modes else verdict
+        structs.replace(verdict, value=None) if verdict.mode in single_modes else verdict
         for verdict in gold.verdicts
     ]
     labels = []
@@ -274,7 +269,7 @@ def only_settled(gold: GoldTrace) -> GoldTrace:
             continue
         is_decided = label.source is Resolution.ADJUDICATED
         if label.severity_source is Resolution.SINGLE and not is_decided:
-            label = replace(label, severity=None, severity_source=None)
+            label = structs.replace(label, severity=None, severity_source=None)
         labels.append(label)
     conflicts = [conflict for conflict in gold.conflicts if conflict.mode not in single_modes]
     return GoldTrace(tuple(verdicts), tuple(labels), tuple(conflicts))

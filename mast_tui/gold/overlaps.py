@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
+
+from msgspec import Struct
 
 from mast_tui.gold.model import Decision
 from mast_tui.labels import Label, Target, TraceWork
@@ -131,8 +132,7 @@ def in_reading_order(
     return sorted(items, key=rank)
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(Struct, frozen=True):
     """A group of overlapping labels of one mode; ``target`` covers the targets of all labels."""
 
     mode: str

@@ -28,7 +28,8 @@ The gold labels are settled; conflicts are in ``GoldTrace.conflicts``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct, structs
 
 from mast_tui.gold.model import (
     Conflict,
@@ -133,8 +134,7 @@ def answers_at(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Rules:
+class _Rules(Struct, frozen=True):
     """The rules for resolving the answers of sides."""
 
     order: Order
@@ -297,8 +297,7 @@ def _any_overlap(targets: Iterable[Target], other_targets: Sequence[Target], ord
     return any(overlap(target, other, order) for target in targets for other in other_targets)
 
 
-@dataclass(frozen=True, slots=True)
-class _SplitItems:
+class _SplitItems(Struct, frozen=True):
     """Decisions with the items that they are about, and the items without a decision."""
 
     decided: Sequence[tuple[Decision, Sequence[Item]]]
@@ -414,7 +413,7 @@ def _accepted_labels(item: Item, source: Resolution, sides: Sequence[TraceWork])
             for target in item.targets
         ]
     label = _gold_label(item.mode, item.target, item.labels, sides, source)
-    return [replace(label, merged=len(item.targets) > 1)]
+    return [structs.replace(label, merged=len(item.targets) > 1)]
 
 
 def _place_conflict(item: Item, sides: Sequence[TraceWork], answering_sides: set[str]) -> Conflict:
@@ -441,7 +440,7 @@ def _decided_label(
 ) -> GoldLabel:
     """Return a gold label at a place that an adjudicator chose."""
     label = _gold_label(decision.mode, target, labels, sides, Resolution.ADJUDICATED)
-    return replace(
+    return structs.replace(
         label,
         judge_seen=label.judge_seen or decision.judge_seen,
         decided_by=decision.decided_by,

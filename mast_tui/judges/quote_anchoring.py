@@ -8,10 +8,12 @@ judge's words, without offsets.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise, zip_longest
 from typing import Final, Protocol
+
+from msgspec.structs import replace
 
 from mast_tui.judges.fuzzy_match import (
     LONGEST_COMPARED,

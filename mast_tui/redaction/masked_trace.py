@@ -13,6 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from msgspec import structs
+
 from mast_tui.redaction.engine import MASK_FORM, Redacted, Redaction, rules_of_lines
 from mast_tui.traces.index.lines import LruCache
 from mast_tui.traces.model import (
@@ -258,7 +260,7 @@ class MaskedSpans(Spans):
         new_shapes = columns.shape_list[len(shapes) :]
         if new_shapes:
             shapes = self._shapes = [*shapes, *map(self._masked_shape, new_shapes)]
-        return replace(columns, shape_list=shapes)
+        return structs.replace(columns, shape_list=shapes)
 
     def _masked_shape(self, shape: Shape) -> Shape:
         kind, role, agent, name = shape

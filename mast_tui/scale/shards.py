@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from hashlib import sha256
 from importlib import import_module
 from io import BytesIO
@@ -456,7 +456,7 @@ def _event_row(
 ) -> dict[str, Any]:
     """Return the row of a finding, with its evidence and the id of the suggestion."""
     trace_id = trace.record.trace_id
-    row = asdict(finding)
+    row = structs.asdict(finding)
     row["evidence"] = None if finding.evidence is None else structs.asdict(finding.evidence)
     row["id"] = suggestion_id(judge, trace_id, taxonomy.ref, finding.mode, finding.target)
     return row | {"key": trace_key(trace.record), "trace_id": trace_id}

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from mast_tui.labels import (
     Label,
@@ -303,8 +302,7 @@ _MAX_TEXTS: Final = 3
 """The number of texts in one message; the others are counted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """The result of a command: a message, and the mode and spans that it changed.
 
     Attributes:
@@ -402,7 +400,7 @@ class ChangeMessages:
             case _:
                 restored = ""
         suffix = f" · back to {restored}" if restored else ""
-        return replace(change, message=f"undone: {change.message}{suffix}")
+        return structs.replace(change, message=f"undone: {change.message}{suffix}")
 
     def _value_changes(self, previous: Label, current: Label) -> Iterator[_ValueChange]:
         """Yield the changed values of a label; their messages are joined to one."""

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
+
+from msgspec import field, structs
 
 from mast_tui.labels import Label, Pass, PassKind, Target, TraceWork
 from mast_tui.session.undo_history import Action, UndoHistory
@@ -126,17 +127,16 @@ def _merged_ranges(ranges: list[range]) -> list[range]:
 Value = TypeVar("Value")
 
 
-@dataclass(slots=True)
-class PassState(TraceWork):
+class PassState(TraceWork, kw_only=True):
     """The state of one pass: the annotator's work, and the facts of the pass.
 
     ``reviews`` are the answers to suggestions by the suggestion's id. ``withdrawn`` is True if the
     change that opened the pass was undone.
     """
 
-    number: int = field(kw_only=True)
-    kind: PassKind = field(kw_only=True)
-    started_at: str = field(kw_only=True)
+    number: int
+    kind: PassKind
+    started_at: str
     spans_read: int | None = None
     spans: int | None = None
     revealed_at: str | None = None
@@ -146,7 +146,7 @@ class PassState(TraceWork):
 
     def copy(self) -> PassState:
         """Return an independent copy."""
-        return replace(
+        return structs.replace(
             self,
             labels=dict(self.labels),
             verdicts=dict(self.verdicts),

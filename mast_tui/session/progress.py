@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
+
+from msgspec import Struct
 
 from mast_tui.labels import AnnotatorKind, Pass, PassKind
 from mast_tui.study import (
@@ -26,8 +27,7 @@ from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import Workspace
 
 
-@dataclass(frozen=True, slots=True)
-class Retests:
+class Retests(Struct, frozen=True):
     """The state of an annotator's retests, by trace id.
 
     Attributes:
@@ -146,8 +146,7 @@ def retest_progress(workspace: Workspace, annotator: str, taxonomy: str) -> Rete
     return retests_of(workspace.study(taxonomy), annotator, passes_by_trace)
 
 
-@dataclass(frozen=True, slots=True)
-class StudyProgress:
+class StudyProgress(Struct, frozen=True):
     """One annotator's share of a study, in traces.
 
     Attributes:
@@ -236,8 +235,7 @@ def _progress_of(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class AnnotatorStatus:
+class AnnotatorStatus(Struct, frozen=True):
     """The number of an annotator's finished traces, and of traces with an unfinished last pass.
 
     A finished trace with an unfinished second look counts in both numbers.
@@ -249,8 +247,7 @@ class AnnotatorStatus:
     open: int
 
 
-@dataclass(frozen=True, slots=True)
-class StatusReport:
+class StatusReport(Struct, frozen=True):
     """The status of all annotators except judges, sorted by name."""
 
     taxonomy: str

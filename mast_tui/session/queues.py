@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from typing import Final
+
+from msgspec import Struct
 
 from mast_tui.labels import (
     AnnotatorKind,
@@ -47,8 +48,7 @@ class QueueKind(StrEnum):
     RETESTS = "retests"
 
 
-@dataclass(frozen=True, slots=True)
-class QueueItem:
+class QueueItem(Struct, frozen=True):
     """One trace of a queue.
 
     ``modes`` are the slugs of the modes that put the trace into the queue, in the taxonomy's order.

@@ -6,11 +6,10 @@ from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Set
 from contextlib import suppress
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from mast_tui.errors import ServerAway
 from mast_tui.labels import (
@@ -51,8 +50,7 @@ class SuggestionPosition(NamedTuple):
     suggestion_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class Suggestion:
+class Suggestion(Struct, frozen=True):
     """A judge's label, which waits for a person's answer.
 
     Attributes:

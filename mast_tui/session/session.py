@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
 from typing import Literal, TypedDict, TypeVar, Unpack
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from mast_tui.counts import counted
 from mast_tui.errors import ChangedElsewhere, ChangedMeanwhile, SessionError
@@ -67,8 +66,7 @@ class LabelValues(TypedDict, total=False):
     severity: Severity | None
 
 
-@dataclass(frozen=True, slots=True)
-class SessionWrite:
+class SessionWrite(Struct, frozen=True):
     """The write of a command: everything needed to record it in any thread."""
 
     workspace: Workspace
@@ -95,8 +93,7 @@ class SessionWrite:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class SessionState:
+class SessionState(Struct, frozen=True):
     """The state of a session as read from the workspace; None for parts that were not read."""
 
     passes: Passes | None
@@ -752,7 +749,7 @@ class Session:
         ]
         change = self._messages.change_with_message(facts)
         self._commit(self._new_write(facts, action.pass_number, redoes=action))
-        return replace(change, message=f"redone: {change.message}")
+        return structs.replace(change, message=f"redone: {change.message}")
 
     # Writing
 
@@ -892,7 +889,7 @@ class Session:
                 f"{result.message} · the trace is open again, and your first labels are kept: "
                 "finish it again, or undo this"
             )
-            result = replace(result, message=message)
+            result = structs.replace(result, message=message)
         self._commit(self._new_write(change.facts, change.state.number))
         return result
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from mast_tui.workspace.events.model import IMPORT_PREFIX, Event
 from mast_tui.workspace.events.types import Fact, PassStarted, inverse
 
 
-@dataclass(slots=True)
-class Action:
+class Action(Struct):
     """The events of one action, which undo reverts together."""
 
     id: str

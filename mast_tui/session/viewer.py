@@ -6,9 +6,10 @@ Without a known name nothing is hidden.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sized
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
+
+from msgspec import Struct, structs
 
 from mast_tui.counts import counted
 from mast_tui.errors import SessionError
@@ -102,8 +103,7 @@ def checked_new_name(workspace: Workspace, name: str) -> str:
     return name
 
 
-@dataclass(frozen=True)
-class Viewer:
+class Viewer(Struct, frozen=True, dict=True):
     """The person who runs a command, and the parts of the workspace that are visible to them.
 
     Attributes:
@@ -279,7 +279,7 @@ def viewer_of(
     if name is None:
         return Viewer(workspace, taxonomy, blind=blind)
     viewer = viewer_for_name(workspace, taxonomy, name, blind=blind, ends_blind=ends_blind)
-    return replace(viewer, overridden_name=annotator if annotator != name else None)
+    return structs.replace(viewer, overridden_name=annotator if annotator != name else None)
 
 
 def viewer_for_name(

@@ -7,8 +7,9 @@ circumvent the study with a second name.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct
 
 from mast_tui.errors import SessionError
 from mast_tui.labels import AnnotatorKind, Pass, PassKind, annotator_kind
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
     from mast_tui.redaction.masked_trace import Masks
 
 
-@dataclass(frozen=True, slots=True)
-class StudyConditions:
+class StudyConditions(Struct, frozen=True):
     """The conditions under which a trace is labelled.
 
     Attributes:
@@ -124,8 +124,7 @@ def _may_see_all(workspace: Workspace, study: Study, name: str) -> bool:
 State = Literal["untouched", "open", "finished"]
 
 
-@dataclass(frozen=True, slots=True)
-class LibraryEntry:
+class LibraryEntry(Struct, frozen=True):
     """The work on one trace that the library shows to an annotator.
 
     In a retest the work of the first reading is left out.
@@ -349,8 +348,7 @@ def labelled_traces(workspace: Workspace, taxonomy: str) -> dict[str, frozenset[
     return {name: frozenset(ids) for name, ids in traces.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class VisibleWork:
+class VisibleWork(Struct, frozen=True):
     """The traces on which labels or figures are visible to a person.
 
     Attributes:

@@ -12,13 +12,13 @@ import hashlib
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
 from itertools import accumulate, combinations, pairwise
 from math import floor
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from mast_tui.study.model import Release, Study
@@ -280,8 +280,7 @@ def retests_due(
     return tuple(trace_id for trace_id in old_enough if trace_id in planned)
 
 
-@dataclass(frozen=True, slots=True)
-class _Share:
+class _Share(Struct, frozen=True):
     """One annotator's share of a study.
 
     Attributes:
@@ -295,8 +294,7 @@ class _Share:
     retests: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
+class _Plan(Struct, frozen=True):
     """The plan that follows from a study.
 
     Attributes:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Final
+
+from msgspec.structs import replace
 
 from mast_tui.counts import counted
 from mast_tui.errors import MastError
@@ -120,7 +121,7 @@ def _open_mode_values(mode: Mode | None) -> dict[str, object]:
 
 def _mode_values(mode: Mode) -> dict[str, object]:
     """Return the fields of a mode as plain values."""
-    values = {name: getattr(mode, name) for name in Mode.__slots__}
+    values = {name: getattr(mode, name) for name in Mode.__struct_fields__}
     for name in ("stages", "applies", "applies_not", "fixes"):
         values[name] = list(values[name])
     values["confusable"] = [
@@ -231,7 +232,7 @@ def _read_mode(table: TaxonomyTable, categories: tuple[Category, ...]) -> Mode:
     Raises:
         TaxonomyError: A value is missing, unknown or not valid.
     """
-    table.refuse_unknown(tuple(Mode.__slots__))
+    table.refuse_unknown(Mode.__struct_fields__)
     slug = table.slug("slug")
     table.add_name(slug)  # for messages of errors
     return Mode(

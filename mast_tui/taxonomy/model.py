@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Category:
+
+class Category(Struct, frozen=True):
     """A group of modes or categories; ``under`` is the category above it, empty at the top."""
 
     id: str
@@ -16,24 +16,21 @@ class Category:
     under: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Alias:
+class Alias(Struct, frozen=True):
     """Another name of a mode, and the source that uses it."""
 
     name: str
     source: str
 
 
-@dataclass(frozen=True, slots=True)
-class Confusable:
+class Confusable(Struct, frozen=True):
     """A mode that is easily mistaken for another mode, and the difference between both."""
 
     slug: str
     difference: str
 
 
-@dataclass(frozen=True, slots=True)
-class Mode:
+class Mode(Struct, frozen=True):
     """A failure mode.
 
     Attributes:
@@ -109,8 +106,7 @@ LAST_PLACE: Final = 99
 """The greatest position that two digits can name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Taxonomy:
+class Taxonomy(Struct, frozen=True):
     """The categories and modes of a file in order, with the hash of its content.
 
     Attributes:

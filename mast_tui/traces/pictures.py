@@ -10,9 +10,10 @@ import binascii
 import re
 from base64 import b64decode
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from mast_tui.traces.file_places import FilePlace, place_in_file
 from mast_tui.traces.io.decoding import as_utf8
@@ -65,8 +66,7 @@ class _PictureText(NamedTuple):
     in_picture_field: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
+class Picture(Struct, frozen=True):
     """A picture of a span.
 
     Attributes:

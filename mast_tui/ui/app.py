@@ -834,7 +834,6 @@ class EndingSignals:
             log_error(arguments.exc_value)
 
 
-Result = TypeVar("Result")
 Answer = TypeVar("Answer")
 
 

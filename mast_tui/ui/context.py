@@ -7,7 +7,7 @@ may name the app.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeVar, cast, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 from msgspec import Struct
 
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from mast_tui.ui.app import MastApp as MastApp
     from mast_tui.ui.services.open_workspace import OpenWorkspace
     from mast_tui.ui.widgets.bars import HintBar
-
-Result = TypeVar("Result")
-Answer = TypeVar("Answer")
 
 
 class TraceLocation(Struct, frozen=True):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from mast_tui.labels import JUDGE_PREFIX, Match
 from mast_tui.safe_text import one_line
@@ -47,8 +48,7 @@ _MAX_DIFFERENCES: Final = 4
 _MAX_DIFFERENCE_CHARS: Final = 80
 
 
-@dataclass(frozen=True, slots=True)
-class SuggestionLine:
+class SuggestionLine(Struct, frozen=True):
     """A line fit for display.
 
     Attributes:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
@@ -94,7 +93,9 @@ def store_judgement(
             quotes = QuoteCounts.count(label.evidence for label in labels.values())
             trace = trace or RunTrace("", 0, quotes=quotes)
         if run_id is not None and trace is not None:
-            workspace.note_run_trace(run_id, replace(trace, trace_id=trace_id, findings=count))
+            workspace.note_run_trace(
+                run_id, structs.replace(trace, trace_id=trace_id, findings=count)
+            )
     return count
 
 

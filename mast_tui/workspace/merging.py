@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
 
 from msgspec import structs
 
@@ -65,10 +64,10 @@ def register_foreign(into: Workspace, record: TraceRecord) -> str:
         record: The trace in the other workspace.
     """
     if record.identity is not None:  # the other workspace may have stored it as ``id~2``
-        record = replace(record, trace_id=record.identity.trace_id)
+        record = structs.replace(record, trace_id=record.identity.trace_id)
     if into.find_trace(record) is not None:
         # Without the path and the position in the file, neither is updated.
-        record = replace(record, path=None, record=None)
+        record = structs.replace(record, path=None, record=None)
     return into.register_trace(record)
 
 
@@ -125,14 +124,14 @@ def run_with_local_ids(run: Run, local_ids: Mapping[str, str]) -> Run:
         local_ids: The ids in this workspace by the other workspace's ids.
     """
     traces = [
-        replace(trace, trace_id=local_ids.get(trace.trace_id, trace.trace_id))
+        structs.replace(trace, trace_id=local_ids.get(trace.trace_id, trace.trace_id))
         for trace in run.traces
     ]
     settings = run.settings
     if settings is not None:
         examples = tuple(local_ids.get(trace_id, trace_id) for trace_id in settings.examples)
         settings = structs.replace(settings, examples=examples)
-    return replace(run, traces=tuple(traces), settings=settings)
+    return structs.replace(run, traces=tuple(traces), settings=settings)
 
 
 def with_local_ids(foreign: Foreign, local_ids: Mapping[str, str]) -> Foreign:
@@ -144,7 +143,9 @@ def with_local_ids(foreign: Foreign, local_ids: Mapping[str, str]) -> Foreign:
     """
     if all(foreign_id == local_id for foreign_id, local_id in local_ids.items()):
         return foreign
-    return replace(foreign, events=[_renamed_event(event, local_ids) for event in foreign.events])
+    return structs.replace(
+        foreign, events=[_renamed_event(event, local_ids) for event in foreign.events]
+    )
 
 
 def _renamed_event(event: Event, local_ids: Mapping[str, str]) -> Event:

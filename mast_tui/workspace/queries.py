@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, Literal, TypedDict, TypeVar, Unpack
 
+from msgspec import Struct
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
@@ -602,8 +602,7 @@ def rows_of(connection: Connection, statement: Select[Any]) -> Iterator[Row]:
         result.close()
 
 
-@dataclass(frozen=True, slots=True)
-class PackedVerdicts:
+class PackedVerdicts(Struct, frozen=True):
     """The verdicts on up to ``MODES_AT_ONCE`` modes of a taxonomy, from the mode at ``start``.
 
     ``rows`` are (annotator, trace id, pass number, verdicts, labels). The two lowest bits of the

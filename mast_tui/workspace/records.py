@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from operator import add
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import astuple
 
 from mast_tui.errors import WorkspaceError
@@ -42,8 +41,7 @@ class Member(NamedTuple):
         return self.role is not TeamRole.ANNOTATOR
 
 
-@dataclass(frozen=True, slots=True)
-class TraceRecord:
+class TraceRecord(Struct, frozen=True):
     """The record of a trace in a workspace.
 
     ``trace_id`` is the id in the trace, or one made by the program; other traces with the same id
@@ -101,8 +99,7 @@ class TraceRecord:
         return self.spans is not None and self.spans != current.spans
 
 
-@dataclass(frozen=True, slots=True)
-class SpanIndex:
+class SpanIndex(Struct, frozen=True):
     """The index of a span in its trace at the last reading.
 
     ``index`` is None if the whole trace was read and has no such span. ``text_chars`` is the length
@@ -157,8 +154,7 @@ def missing_indices(
     return missing
 
 
-@dataclass(frozen=True, slots=True)
-class AnnotatorInfo:
+class AnnotatorInfo(Struct, frozen=True):
     """An annotator; ``blind`` is None until the annotator has chosen blind or assisted work."""
 
     name: str
@@ -166,8 +162,7 @@ class AnnotatorInfo:
     blind: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class JudgementRecord:
+class JudgementRecord(Struct, frozen=True):
     """A judge's verdicts on some modes of a trace; ``run`` is the id of the run."""
 
     judge: str
@@ -178,8 +173,7 @@ class JudgementRecord:
     run: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RunTrace:
+class RunTrace(Struct, frozen=True):
     """The result of a judge's run on one trace; ``problem`` is the reason of a failure.
 
     ``quotes`` counts the quotes of the suggestions. ``remarks`` are sentences about the request or
@@ -215,8 +209,7 @@ class RunSettings(Struct, frozen=True, omit_defaults=True):
     form: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """An answered request of a run, with its text and its tokens.
 
     ``key`` is the hash of everything that the answer depends on. ``usable`` is True if the answer
@@ -254,8 +247,7 @@ class Usage(Struct, frozen=True, omit_defaults=True):
         return Usage(*map(add, astuple(self), astuple(other)))
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerStatistics:
+class AnswerStatistics(Struct, frozen=True):
     """The tokens of the answers of a model.
 
     Attributes:
@@ -277,8 +269,7 @@ class AnswerStatistics:
     overflows: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """A run of a judge over traces; ``finished_at`` is None if it was interrupted.
 
     ``settings`` and ``usage`` belong to judges that ask a model. ``ending`` is the reason why a
@@ -321,8 +312,7 @@ class Run:
         ) / 1e6  # prices are for a million tokens
 
 
-@dataclass(frozen=True, slots=True)
-class EventConflict:
+class EventConflict(Struct, frozen=True):
     """Events with the same sequence number but different content, after a merge of two copies.
 
     All of them count, in the order of their ids.
@@ -348,8 +338,7 @@ class HistoryRelation(StrEnum):
     """They share no events, or sequence numbers are missing among the foreign events."""
 
 
-@dataclass(frozen=True, slots=True)
-class PersonChanges:
+class PersonChanges(Struct, frozen=True):
     """The changes that a merge makes to one annotator's work, over all passes.
 
     ``events`` counts the new events. ``verdicts_changed`` includes removed verdicts.
@@ -404,8 +393,7 @@ class MergeRefused(WorkspaceError):
         super().__init__(f"the file would replace work of {names} here; nothing was written")
 
 
-@dataclass(frozen=True, slots=True)
-class MergeReport:
+class MergeReport(Struct, frozen=True):
     """The result of a merge: the numbers of ``added`` and ``known`` events, and conflicts.
 
     ``altered`` are the ids of stored events with another content in the other workspace. The stored

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from mast_tui.gold import ConflictKind, Decision, Resolution, SideAnswer, gold_of_trace, no_order
 from mast_tui.labels import WHOLE_TRACE, AnnotatorKind, Severity, Target, TraceWork, VerdictValue

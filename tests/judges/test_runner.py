@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 from mast_tui.judges.protocol import Judgement

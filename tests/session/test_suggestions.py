@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from mast_tui.labels import Evidence, Finding, Match, Origin, ReviewAnswer, Severity, VerdictValue
 from mast_tui.session import Session, SessionError, Suggestion

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from mast_tui.taxonomy.loader import from_dict, to_dict
 from mast_tui.taxonomy.model import Mode, Taxonomy

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from mast_tui.exchange.migration.mapping import taxonomy_toml, with_mode
 from mast_tui.judges.llm.prompt.taxonomy_text import taxonomy_text

@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Container, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -123,7 +123,7 @@ def finding(
 def with_words(found: Finding, **changes: object) -> Finding:
     """Return a finding with changed evidence."""
     assert found.evidence is not None
-    return replace(found, evidence=structs.replace(found.evidence, **changes))
+    return structs.replace(found, evidence=structs.replace(found.evidence, **changes))
 
 
 def suggest(workspace: Path, trace: Trace, findings: Iterable[Finding]) -> None:

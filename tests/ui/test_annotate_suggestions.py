@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from mast_tui.labels import Evidence, Finding, Match, Origin, ReviewAnswer
 from tests.session.build import review_of

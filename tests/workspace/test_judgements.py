@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -117,7 +116,10 @@ def test_every_field_of_a_finding_is_stored(workspace: Workspace) -> None:
         "wording": "sword",
     }
     evidence = structs.replace(QUOTE, key="k3", **fields)
-    store(workspace, replace(finding(first="k2", last="k3", evidence=evidence), decisive=False))
+    store(
+        workspace,
+        structs.replace(finding(first="k2", last="k3", evidence=evidence), decisive=False),
+    )
     (label,) = workspace.labels()
     assert (label.decisive, label.evidence) == (False, structs.replace(QUOTE, key="k3", **fields))
     assert_rebuild_keeps_state(workspace)
@@ -157,7 +159,7 @@ def test_partial_judgement_only_suggests_until_the_whole_one_replaces_it(
     events = list(workspace.events())
     assert store_part(workspace, finding()) == 1
     assert list(workspace.events()) == events
-    changed = replace(finding(), rationale="for another reason")
+    changed = structs.replace(finding(), rationale="for another reason")
     assert store_part(workspace, changed, finding(MODES[1])) == 2
     notes = {label.mode: label.note for label in workspace.labels()}
     assert notes == {MODES[0]: "for another reason", MODES[1]: "because"}
@@ -180,7 +182,7 @@ def test_run_notes_count_the_stored_findings(workspace: Workspace) -> None:
     assert workspace.runs()[0].traces == ()
     note = RunTrace("", 7, quotes=QuoteCounts(1, not_found=1), windows=3, remarks=("cut",))
     store(workspace, finding(), finding(MODES[7]), run_id=run, trace=note)
-    assert workspace.runs()[0].traces == (replace(note, trace_id=TRACE, findings=1),)
+    assert workspace.runs()[0].traces == (structs.replace(note, trace_id=TRACE, findings=1),)
     findings = [
         finding(MODES[2]),
         finding(evidence=QUOTE),
@@ -213,7 +215,7 @@ def test_new_findings_replace_unanswered_suggestions(workspace: Workspace) -> No
     assert workspace.waiting_counts("bob", MAST.ref) == {TRACE: 3}
     assert workspace.waiting_counts("bob", "other@1") == {}
     assert workspace.label_counts(JUDGE, MAST.ref) == {TRACE: 3}
-    store(workspace, replace(finding(), rationale="for another reason", confidence=0.7))
+    store(workspace, structs.replace(finding(), rationale="for another reason", confidence=0.7))
     assert suggestions(workspace) == {mode: before[mode] for mode in MODES[:2]}
     changed = next(label for label in workspace.labels() if label.mode == MODES[0])
     assert (changed.note, changed.confidence) == ("for another reason", 0.7)

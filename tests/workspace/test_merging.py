@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -86,7 +85,9 @@ def test_labels_follow_the_new_id_of_their_trace(
 def test_path_known_here_stays(target: Workspace, source: Workspace) -> None:
     record = TraceRecord.from_trace(trace_of("one"))
     target.register_trace(record)
-    source.register_trace(replace(record, path=Path("far") / "away.json", task="known there"))
+    source.register_trace(
+        structs.replace(record, path=Path("far") / "away.json", task="known there")
+    )
     merge(target, source)
     (stored,) = target.traces()
     assert (stored.path, stored.task) == (record.path, "known there")

@@ -6,11 +6,11 @@ import json
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from mast_tui.errors import WorkspaceError
 from mast_tui.exchange.jsonl import merge_content, read_jsonl, workspace_lines

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -92,9 +91,9 @@ def test_last_usable_answer_is_found_in_any_run(workspace: Workspace) -> None:
     workspace.record_asked(asked(first, answer='{"a": "ü\ud800"}'))
     found = workspace.find_answer("key")
     assert found is not None
-    assert found == replace(asked(first, answer='{"a": "ü\ufffd"}'), at=found.at)
+    assert found == structs.replace(asked(first, answer='{"a": "ü\ufffd"}'), at=found.at)
     assert found.at
-    workspace.record_asked(replace(asked(second, answer="later"), counted=False))
+    workspace.record_asked(structs.replace(asked(second, answer="later"), counted=False))
     workspace.record_asked(asked(second, answer="of no use", usable=False))
     found = workspace.find_answer("key")
     assert found is not None
@@ -141,7 +140,7 @@ def test_imported_run_brings_its_usage_and_is_not_resumed(
     assert (kept.usage, kept.ending) == (Usage(2, 200, 20), "spent")
     assert kept.finished_at == late.finished_at
     # Its own export changes nothing of a run.
-    for run in (early, late, replace(late, usage=Usage(9, 9, 9))):
+    for run in (early, late, structs.replace(late, usage=Usage(9, 9, 9))):
         other.add_run(run)
         assert only_run(other) == late
 

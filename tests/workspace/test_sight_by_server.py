@@ -6,13 +6,13 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
 import psycopg
 import pytest
+from msgspec.structs import replace
 from psycopg import sql
 from sqlalchemy import func, select
 

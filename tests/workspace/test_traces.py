@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from msgspec import to_builtins
+from msgspec.structs import replace
 
 from mast_tui.exchange.csv_labels import read_csv_wide, write_csv_wide
 from mast_tui.exchange.jsonl import TraceLine

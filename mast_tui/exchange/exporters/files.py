@@ -10,6 +10,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from msgspec import structs
+
 from mast_tui.adjudication import SpanOrders, guidelines_document
 from mast_tui.counts import counted
 from mast_tui.errors import MastError
@@ -812,7 +814,7 @@ def without_hidden_outcome(
     """
     if may_see_outcome(record.trace_id):
         return record
-    return replace(record, outcome=Outcome.UNKNOWN, score=None)
+    return structs.replace(record, outcome=Outcome.UNKNOWN, score=None)
 
 
 def _json_text(document: object) -> str:

@@ -8,11 +8,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, TypedDict, Unpack
+
+from msgspec.structs import replace
 
 from mast_tui.exchange.crosswalk import ANY, CrosswalkEntry, read_crosswalk
 from mast_tui.exchange.errors import ExchangeError

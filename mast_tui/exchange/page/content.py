@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct, structs, to_builtins
 
 from mast_tui.adjudication import read_work_by_trace
 from mast_tui.counts import counted, duration
@@ -584,7 +584,7 @@ class RunPages:
         if viewer is not None:
             known_record = viewer.workspace.find_trace(record)
             if known_record is not None:
-                record = replace(record, trace_id=known_record.trace_id)
+                record = structs.replace(record, trace_id=known_record.trace_id)
             works = self._visible_work(record.trace_id, viewer)
             gold = self._visible_gold(record.trace_id, trace, viewer)
             may_see_outcome = viewer.may_see_outcomes()
@@ -599,7 +599,7 @@ class RunPages:
         if masks is not None:
             title = masks.text(title)
             masked_trace = trace.with_masks(masks)
-            record = replace(record, task=masked_trace.meta.task)
+            record = structs.replace(record, task=masked_trace.meta.task)
             labels = tuple(_masked_label(label, masked_trace, masks) for label in labels)
             work_masks = WorkMasks(masks, lambda _id, key: redacted_span(masked_trace, key))
             works = work_masks.masked_work(works)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol
+
+from msgspec import Struct
 
 from mast_tui.traces.byte_prefilter import Prefilter, folded
 from mast_tui.traces.model import Trace
@@ -101,8 +102,7 @@ class Needle:
         return ranges
 
 
-@dataclass(frozen=True, slots=True)
-class SearchStep:
+class SearchStep(Struct, frozen=True):
     """The result of one step of a search.
 
     Attributes:

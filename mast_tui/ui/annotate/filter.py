@@ -5,12 +5,12 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, fields
 from functools import partial
 from math import inf, isnan
 from time import sleep
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, Protocol, TypeAlias
 
+from msgspec import Struct
 from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import Static
@@ -137,8 +137,7 @@ class SpanRanges:
 _NO_SPANS: Final = SpanRanges()
 
 
-@dataclass(frozen=True, slots=True)
-class MarkedSpans:
+class MarkedSpans(Struct, frozen=True):
     """The spans with labels, with suggestions, and with matches of the search.
 
     Each field has the name of the condition for these spans.
@@ -161,16 +160,16 @@ class FilterScan:
         """Begin at the first span."""
         self.trace = trace
         self._required_marks = [
-            getattr(marked_spans, field.name)
-            for field in fields(marked_spans)
-            if Condition(field.name) in span_filter
+            getattr(marked_spans, name)
+            for name in marked_spans.__struct_fields__
+            if Condition(name) in span_filter
         ]
         """The spans with each mark that the filter requires."""
         self._names = {condition.name for condition in span_filter}
         self._kinds = values_of("kind", span_filter)
         self._agents = values_of("agent", span_filter)
         self._needs_times = not self._names.isdisjoint(("slow", "idle"))
-        self._needs_columns = not self._names <= {field.name for field in fields(marked_spans)}
+        self._needs_columns = not self._names.issubset(marked_spans.__struct_fields__)
         """True if the filter has conditions other than marks."""
         self._latest_time = -inf
         """The latest time of the checked spans."""

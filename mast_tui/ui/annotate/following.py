@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from mast_tui.safe_text import one_line
 from mast_tui.traces.library import read_anew, rest_after
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
     from mast_tui.ui.annotate.screen import AnnotateScreen
 
 
-@dataclass(frozen=True, slots=True)
-class FileNews:
+class FileNews(Struct, frozen=True):
     """The result of checking the file.
 
     Attributes:

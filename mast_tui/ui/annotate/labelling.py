@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from msgspec import Struct, structs
 
 from mast_tui.labels import (
     Label,
@@ -53,8 +54,7 @@ CHOICE_QUESTIONS: Final[dict[LabelAction, str]] = {
 """The question which label to use, by action."""
 
 
-@dataclass(frozen=True, slots=True)
-class DigitEntry:
+class DigitEntry(Struct, frozen=True):
     """The mode that is being typed.
 
     Attributes:
@@ -106,7 +106,7 @@ class DigitEntry:
             return Menu(_first_digit_title(first_mode, taxonomy), tuple(map(one_line, rows)))
         choices = []
         for digit in "0123456789":
-            candidates = replace(self, first=digit).candidates(taxonomy)
+            candidates = structs.replace(self, first=digit).candidates(taxonomy)
             if candidates:
                 _, first_mode = candidates[0]
                 choices.append(one_line(f"{digit}  {_first_digit_title(first_mode, taxonomy)}"))
@@ -120,8 +120,7 @@ def _first_digit_title(mode: Mode, taxonomy: Taxonomy) -> str:
     return f"{mode.code} {mode.name} …"
 
 
-@dataclass(frozen=True, slots=True)
-class TypedDigit:
+class TypedDigit(Struct, frozen=True):
     """The result of typing one more digit.
 
     Attributes:

@@ -6,8 +6,9 @@ A target is a range of spans, a quote from a text, or the whole trace.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
+
+from msgspec import Struct
 
 from mast_tui.labels import WHOLE_TRACE, Label, Target, VerdictValue
 from mast_tui.safe_text import one_line
@@ -27,8 +28,7 @@ if TYPE_CHECKING:
     from mast_tui.ui.annotate.screen import AnnotateScreen
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """The target that the user has marked for the next label.
 
     At most one field is set. Without any, the target is the span under the cursor.
@@ -58,16 +58,14 @@ class Selection:
 PLAIN = Selection()
 
 
-@dataclass(frozen=True, slots=True)
-class NotedSpan:
+class NotedSpan(Struct, frozen=True):
     """A note on a span, given by its key."""
 
     key: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ModeVerdict:
+class ModeVerdict(Struct, frozen=True):
     """A verdict on a mode (slug) without labels."""
 
     mode: str

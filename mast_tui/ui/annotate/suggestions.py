@@ -6,12 +6,12 @@ import sys
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property, partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
+from msgspec import Struct, structs
 from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import Static
@@ -67,8 +67,7 @@ class Breadth(StrEnum):
     ALL = "s"
 
 
-@dataclass(frozen=True, slots=True)
-class SuggestionScope:
+class SuggestionScope(Struct, frozen=True):
     """The suggestions of a trace that share a property with the suggestion ``example``.
 
     Attributes:
@@ -119,14 +118,13 @@ class SuggestionScope:
         """
         confidence = self.example.confidence
         if self.least_confidence is None and self.most_confidence is None:
-            return replace(self, most_confidence=confidence)
+            return structs.replace(self, most_confidence=confidence)
         if self.most_confidence is not None:
-            return replace(self, least_confidence=confidence, most_confidence=None)
-        return replace(self, least_confidence=None)
+            return structs.replace(self, least_confidence=confidence, most_confidence=None)
+        return structs.replace(self, least_confidence=None)
 
 
-@dataclass(frozen=True, slots=True)
-class ManyAnswered:
+class ManyAnswered(Struct, frozen=True):
     """The answer to the suggestions of a scope.
 
     Attributes:
@@ -209,7 +207,7 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         }
         rows = []
         for breadth, name in names.items():
-            scope = replace(self.scope, breadth=breadth)
+            scope = structs.replace(self.scope, breadth=breadth)
             count = len(scope.select(self._pending))
             radio_dot = "●" if breadth is self.scope.breadth else " "
             rows.append((breadth.value, f"({radio_dot}) ×{count} {name}"))
@@ -274,7 +272,7 @@ class ManyScreen(KeyDialog[ManyAnswered]):
             self.dismiss(ManyAnswered(self.scope, key, self._for_later_traces))
             return True
         if key in tuple(Breadth):
-            self.scope = replace(self.scope, breadth=Breadth(key))
+            self.scope = structs.replace(self.scope, breadth=Breadth(key))
         elif key == "c" and self._example.confidence is not None:
             self.scope = self.scope.with_next_limit()
         elif key == "q":

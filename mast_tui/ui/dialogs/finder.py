@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from typing import ClassVar, Final
 
+from msgspec import Struct
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from textual import on
@@ -33,8 +33,7 @@ from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import plain_lines, plain_title
 
 
-@dataclass(frozen=True)
-class FinderChoice:
+class FinderChoice(Struct, frozen=True, dict=True):
     """A choice: the value to return, and the searched texts of its row.
 
     ``keywords`` are searched first, but not shown.

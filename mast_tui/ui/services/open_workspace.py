@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct, field, structs
 from platformdirs import user_data_path
 
 from mast_tui.labels import AnnotatorKind, checked_person
@@ -45,8 +45,7 @@ if TYPE_CHECKING:
     from mast_tui.ui.context import MastApp
 
 
-@dataclass(slots=True)
-class OpenWorkspace:
+class OpenWorkspace(Struct):
     """An open workspace and the person who works in it."""
 
     workspace: Workspace
@@ -124,7 +123,7 @@ class OpenWorkspace:
             for trace_id, entry in entry_by_trace.items():
                 last_entry = self._last_view.get(trace_id)
                 if last_entry is not None:
-                    entry_by_trace[trace_id] = replace(
+                    entry_by_trace[trace_id] = structs.replace(
                         last_entry, state=entry.state, own_labels=entry.own_labels
                     )
         self._last_view = entry_by_trace

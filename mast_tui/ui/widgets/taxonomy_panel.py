@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from textual import events
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from mast_tui.labels import VerdictValue
 
 
-@dataclass(frozen=True, slots=True)
-class ModeState:
+class ModeState(Struct, frozen=True):
     """The state of a mode in a trace.
 
     Attributes:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import Struct
 from sqlalchemy import Connection, Executable, bindparam, delete, func, null, select, text
 
 from mast_tui.errors import ChangedElsewhere, ServerAway
@@ -327,8 +327,7 @@ def _stored_events(connection: Connection, events: Sequence[Event]) -> tuple[Eve
     return tuple(map(event_of, rows.values()))
 
 
-@dataclass(slots=True)
-class _HistoryEnd:
+class _HistoryEnd(Struct):
     """The end of one annotator's history, which new events continue.
 
     Attributes:

@@ -15,14 +15,13 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import groupby
 from json.encoder import encode_basestring_ascii
 from operator import attrgetter
 from typing import Final
 
-from msgspec import structs
+from msgspec import Struct, field, structs
 from sqlalchemy import Connection, bindparam, select, update
 
 from mast_tui.labels import AnnotatorKind, annotator_kind
@@ -75,8 +74,7 @@ _REPLACE: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Foreign:
+class Foreign(Struct, frozen=True):
     """Events of another workspace, without repeats, with the check of their chains.
 
     Attributes:

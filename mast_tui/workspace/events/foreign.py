@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from typing import Any, Final, NamedTuple
 
+from msgspec import Struct, structs
 from sqlalchemy import Connection, bindparam, func, select
 
 from mast_tui.errors import ChangedElsewhere, WorkspaceError
@@ -88,8 +88,7 @@ def merge(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ForeignGrowth:
+class ForeignGrowth(Struct, frozen=True):
     """One annotator's new events among foreign events.
 
     Attributes:
@@ -156,11 +155,12 @@ def grow(connection: Connection, growth: ForeignGrowth, events: Sequence[Event])
     insert(connection, events)
     update_state(connection, events)
     remaining = growth.new_events[len(events) :]
-    return replace(growth, count=count + len(events), last=events[-1].seq, new_events=remaining)
+    return structs.replace(
+        growth, count=count + len(events), last=events[-1].seq, new_events=remaining
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class _Comparison:
+class _Comparison(Struct, frozen=True):
     """One annotator's foreign events, compared with the stored ones.
 
     Attributes:
@@ -318,7 +318,7 @@ def _person_changes(
         taxonomies = {event.taxonomy for event in foreign_events if event.taxonomy is not None}
     is_person = chain.has_chain(comparison.annotator)
     broken_event = comparison.broken_event
-    return replace(
+    return structs.replace(
         counts,
         decisions_overruled=sum(
             count.get(schema.decisions.name, 0) for count in overruled.values()

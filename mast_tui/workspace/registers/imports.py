@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Final
 
+from msgspec import Struct, structs
 from sqlalchemy import Connection, Row, Select, delete, func, select
 
 from mast_tui.workspace import schema
@@ -38,8 +38,7 @@ class ImportState(StrEnum):
     UNDONE = "taken back"
 
 
-@dataclass(frozen=True, slots=True)
-class ImportRecord:
+class ImportRecord(Struct, frozen=True):
     """One import, with times in ISO 8601 in UTC.
 
     ``asked`` is the command as a text; the same text continues an unfinished import. ``who`` is the
@@ -77,8 +76,7 @@ class ImportRecord:
         return self.format == "jsonl"
 
 
-@dataclass(frozen=True, slots=True)
-class ImportCounts:
+class ImportCounts(Struct, frozen=True):
     """The number of events and traces of an import, and the annotators."""
 
     events: int = 0
@@ -97,7 +95,7 @@ def add(connection: Connection, record: ImportRecord) -> None:
 
 
 def _to_row(record: ImportRecord) -> dict[str, Any]:
-    return asdict(record) | {"files": json.dumps(record.files)}
+    return structs.asdict(record) | {"files": json.dumps(record.files)}
 
 
 def record_imported_events(

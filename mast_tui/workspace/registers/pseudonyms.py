@@ -11,9 +11,10 @@ import json
 import secrets
 import uuid
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Any, Final
+
+from msgspec import Struct
 
 from mast_tui.labels import annotator_kind
 from mast_tui.workspace.store import Workspace
@@ -63,8 +64,7 @@ _OTHER_KEYS: Final = frozenset({"gold", "all"})
 """The other keys of tables by name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pseudonyms:
+class Pseudonyms(Struct, frozen=True):
     """The letters of a workspace by name.
 
     ``judges`` are the names of judges and agents, which stay. ``key`` is the secret key of the

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
-from dataclasses import asdict
 from typing import Final, NamedTuple
 
+from msgspec.structs import asdict
 from sqlalchemy import ColumnElement, Connection, RowMapping, bindparam, case, func, select
 from sqlalchemy.dialects.sqlite import insert
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import groupby
 from typing import TypedDict
 
+from msgspec import Struct, structs
 from sqlalchemy import Connection, func, select
 
 from mast_tui.counts import counted
@@ -26,8 +26,7 @@ from mast_tui.workspace.database import put_rows
 from mast_tui.workspace.events.model import now
 
 
-@dataclass(frozen=True, slots=True)
-class Revision:
+class Revision(Struct, frozen=True):
     """The texts of a taxonomy that are in force from a time on.
 
     ``since`` is ISO 8601 in UTC, or empty if unknown.
@@ -221,7 +220,7 @@ def with_places(connection: Connection, taxonomy: Taxonomy) -> Taxonomy:
     refs = sorted(first_revisions, key=lambda ref: (first_revisions[ref].since, ref))
     earlier_refs = refs[: refs.index(taxonomy.ref)] if taxonomy.ref in first_revisions else refs
     versions = [*(first_revisions[ref].taxonomy for ref in earlier_refs), taxonomy]
-    return replace(taxonomy, places=lasting_places(versions)) if earlier_refs else taxonomy
+    return structs.replace(taxonomy, places=lasting_places(versions)) if earlier_refs else taxonomy
 
 
 def revisions_read(connection: Connection, ref: str) -> tuple[RevisionJson, ...]:

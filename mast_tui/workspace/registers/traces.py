@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from msgspec.structs import replace
 from sqlalchemy import Connection, RowMapping, bindparam, or_, select
 
 from mast_tui.traces.model import Outcome, TraceIdentity

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from mast_tui.exchange.migration.mapping import CodebookMap
 from mast_tui.taxonomy.model import Mode, Taxonomy

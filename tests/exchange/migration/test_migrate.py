@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +107,7 @@ def test_a_renamed_mode_keeps_labels_notes_and_verdicts(study: Class) -> None:
     assert note.text == "look here"
     (old_pass,) = study.workspace.passes(taxonomy=MAST.ref)
     (new_pass,) = study.workspace.passes(taxonomy=NEXT.ref)
-    assert new_pass == replace(old_pass, taxonomy=NEXT.ref)
+    assert new_pass == structs.replace(old_pass, taxonomy=NEXT.ref)
     assert minutes_worked(study.workspace, NEXT) == minutes_worked(study.workspace, MAST)
     assert minutes_worked(study.workspace, NEXT)
     assert (done.lost, done.look_again, done.dropped, done.left) == ([], [], [], [])
@@ -170,7 +169,7 @@ def test_a_split_mode_is_open_where_it_was_present(study: Class, tmp_path: Path)
     # An export has the migration, and a second migration keeps the open parts.
     file = tmp_path / "all.jsonl"
     file.write_text("".join(workspace_lines(study.workspace)))
-    later = replace(NEXT, version="5")
+    later = structs.replace(NEXT, version="5")
     same = CodebookMap(NEXT, later, {mode.slug: (mode.slug,) for mode in NEXT.modes})
     with closing(Workspace.open(":memory:")) as copy:
         merge_content(read_jsonl(file), copy)

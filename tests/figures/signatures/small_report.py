@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.signatures.model import (

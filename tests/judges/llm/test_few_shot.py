@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from mast_tui.gold import Decision, SideAnswer, gold_of_trace
 from mast_tui.judges.llm.prompt.few_shot import (

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+from msgspec import structs
+
 from mast_tui.configuration import JudgeConfiguration
 from mast_tui.judges.llm.prompt.prompt import Example, Prompt
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
@@ -81,8 +83,8 @@ def test_requests_are_reproducible_counted_and_differ_by_sample() -> None:
     assert short[1].tokens > 3_000
 
 
-FIRST = replace(MAST.modes[0], definition=f"{MAST.modes[0].definition} Always.")
-OTHER = from_dict(to_dict(replace(MAST, modes=(FIRST, *MAST.modes[1:]))), "other.toml")
+FIRST = structs.replace(MAST.modes[0], definition=f"{MAST.modes[0].definition} Always.")
+OTHER = from_dict(to_dict(structs.replace(MAST, modes=(FIRST, *MAST.modes[1:]))), "other.toml")
 HINTS = replace(PARAMETERS, hints="judge:rules@0")
 ARTEFACTS = replace(PARAMETERS, artefacts=True)
 CHANGES = {

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from msgspec import structs
+
 from mast_tui.judges.llm.request import Window
 from mast_tui.judges.protocol import Judgement
 from mast_tui.labels import Finding, Match, VerdictValue
@@ -161,7 +163,7 @@ def decisive_sightings(samples: Sequence[Sample]) -> list[Sighting]:
     if len(samples) == 1:
         return [best]
     share = votes[chosen_range] / len(samples)
-    return [replace(best, finding=replace(best.finding, confidence=share))]
+    return [replace(best, finding=structs.replace(best.finding, confidence=share))]
 
 
 def verdict_of(sample: Sample, mode: str) -> VerdictValue | None:
@@ -209,7 +211,7 @@ def merged_samples(sightings: Sequence[Sighting], sample_count: int) -> list[Sig
     for group in _group_same(sightings, _ranges_overlap):
         best = best_of(group)
         share = len({sighting.sample for sighting in group}) / sample_count
-        merged.append(replace(best, finding=replace(best.finding, confidence=share)))
+        merged.append(replace(best, finding=structs.replace(best.finding, confidence=share)))
     return merged
 
 

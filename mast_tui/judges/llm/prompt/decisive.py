@@ -8,8 +8,9 @@ hides the spans after the step.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from mast_tui.judges.llm.answer.parsing import (
     CONFIDENCE_FIELDS,

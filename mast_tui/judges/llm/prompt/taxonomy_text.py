@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
+
+from msgspec.structs import replace
 
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.taxonomy.model import Mode, Taxonomy

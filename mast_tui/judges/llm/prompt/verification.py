@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Final
+
+from msgspec.structs import replace
 
 from mast_tui.judges.llm.answer.merging import Sample, Sighting
 from mast_tui.judges.llm.answer.parsing import (

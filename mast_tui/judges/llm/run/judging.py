@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, ParamSpec, TypeVar
 
+from msgspec import structs
+
 from mast_tui.counts import counted
 from mast_tui.judges.llm.answer.merging import (
     Sighting,
@@ -339,7 +341,7 @@ class TraceJudge:
             elif verification.verdict is not VerdictValue.ABSENT:
                 finding = verification.apply(sighting.finding)
                 if self._parameters.samples > 1:  # the confidence is a share of the samples
-                    finding = replace(finding, confidence=sighting.finding.confidence)
+                    finding = structs.replace(finding, confidence=sighting.finding.confidence)
                 confirmed.append(replace(sighting, finding=finding))
         rejected_count = len(sightings) - len(confirmed)
         if rejected_count:

@@ -342,7 +342,7 @@ class RunRecord:
         # A count below the estimate may be the limit to which the server truncated the request.
         if usable and reply.counted and sent > reply.tokens_in:
             self._answers_by_token_count[reply.tokens_in].append(
-                (replace(stored_answer, answer=""), sent)
+                (structs.replace(stored_answer, answer=""), sent)
             )
             if is_context_size(reply.tokens_in):
                 self._suspect_traces.add(trace_id)
@@ -376,7 +376,7 @@ class RunRecord:
                 self._workspace.reject_answer(stored_answer.run_id, stored_answer.key)
                 # This overflow note, a record that the request is too long, prevents sending it
                 # again.
-                note = replace(
+                note = structs.replace(
                     stored_answer, finish="length", tokens_in=0, tokens_out=0, tokens_cached=0
                 )
                 self._workspace.record_asked(note)
