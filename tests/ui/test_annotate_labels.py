@@ -148,10 +148,10 @@ def typed(
     taxonomy: Taxonomy, keys: str, purpose: VerdictValue = VerdictValue.PRESENT
 ) -> TypedDigit:
     """Return what the last key did."""
-    done = TypedDigit(DigitEntry(purpose, None, True))
+    outcome = TypedDigit(DigitEntry(purpose, None, True))
     for key in keys:
-        done = type_digit(done.entry, key, taxonomy)
-    return done
+        outcome = type_digit(outcome.entry, key, taxonomy)
+    return outcome
 
 
 @pytest.mark.parametrize("purpose", list(VerdictValue))

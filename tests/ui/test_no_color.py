@@ -17,11 +17,11 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def judged(small: Path, tmp_path: Path) -> Path:
+def judged(small: Path, workspace: Path) -> Path:
     """A workspace in which a judge suggests something on it."""
-    place, trace = tmp_path / "w.db", read_trace(small)
-    suggest(place, trace, [finding(trace, "1.1", 2, 2, quote="pods")])
-    return place
+    trace = read_trace(small)
+    suggest(workspace, trace, [finding(trace, "1.1", 2, 2, quote="pods")])
+    return workspace
 
 
 def underlined(on: Stage) -> str:

@@ -42,23 +42,23 @@ class CallRecorder:
     def recording(self, writer: Executor) -> Iterator[None]:
         """Look at every call for a while."""
         assert threading.current_thread() is threading.main_thread()
-        before = sys.getprofile()
+        previous = sys.getprofile()
         sys.setprofile(self._look)
         writer.submit(sys.setprofile, self._look).result()
         try:
             yield
         finally:
-            writer.submit(sys.setprofile, before).result()
-            sys.setprofile(before)
+            writer.submit(sys.setprofile, previous).result()
+            sys.setprofile(previous)
 
-    def _look(self, frame: FrameType, event: str, what: object) -> None:
+    def _look(self, frame: FrameType, event: str, argument: object) -> None:
         if event == "call":
             if frame.f_code.co_name == "render_row" and _is_row_of_timeline(frame):
                 self._add(frame, self.back)
             elif frame.f_code is Writes.do.__code__:
                 self._add(frame, self.there)
         elif event == "c_call":
-            owner = getattr(what, "__self__", None)
+            owner = getattr(argument, "__self__", None)
             if isinstance(owner, sqlite3.Connection | sqlite3.Cursor):
                 self._add(frame, self.there)
 
