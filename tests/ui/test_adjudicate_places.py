@@ -19,7 +19,7 @@ CODE = "2.6"
 
 
 def mark(team: TeamDir, annotator: str, *spans: int, name: str = "one", code: str = CODE) -> None:
-    """Label spans (from 1) with one mode for somebody, and finish."""
+    """Label spans (from 1) with one mode as an annotator, and finish."""
     trace = team.trace(name)
     with team.store() as store:
         session = Session.open(store, trace, MAST, annotator, blind=False)
@@ -50,7 +50,7 @@ def shown_sides(on: Stage) -> list[tuple[int | None, str, list[str]]]:
 
 
 def gold(team: TeamDir, annotator: str = "alice", *, code: str = CODE) -> list[tuple[int, int]]:
-    """Return where a mode shows by the gold: first and last span (from 1)."""
+    """Return the first and last spans (from 1) of a mode in the gold."""
     trace = team.trace("one")
     with team.store() as store:
         trace_id = team.trace_id(store, "one")

@@ -250,7 +250,7 @@ async def test_new_finishes_are_announced_and_counted_on_request(finished: TeamD
 
 @pytest.fixture
 def differing(team: TeamDir) -> TeamDir:
-    """Both say that 1.3 is present in ``both``, bob alone in ``bobs``, nobody in ``none``."""
+    """Both label 1.3 in ``both``, bob alone in ``bobs``, and no one in ``none``."""
     for name, alice, bob in (("none", 0, 0), ("both", 1, 1), ("bobs", 0, 1)):
         team.label("alice", name, {"1.3": (3, 8)} if alice else {})
         team.label("bob", name, {"1.3": (5, 8)} if bob else {})

@@ -147,7 +147,7 @@ BY_PLACE = taxonomy_of("A1", "A2", "B-x", *(f"C{n}" for n in range(20)))
 def typed(
     taxonomy: Taxonomy, keys: str, purpose: VerdictValue = VerdictValue.PRESENT
 ) -> TypedDigit:
-    """Return what the last key did."""
+    """Return the outcome of the last key."""
     outcome = TypedDigit(DigitEntry(purpose, None, True))
     for key in keys:
         outcome = type_digit(outcome.entry, key, taxonomy)

@@ -14,7 +14,7 @@ from tests.ui.stage import SLUGS, Stage, finding, missing, read_trace, stage, su
 
 @pytest.fixture
 def judged(small: Path, workspace: Path) -> Path:
-    """A workspace in which a judge suggests three things on it."""
+    """A workspace with three suggestions of a judge on the small trace."""
     trace = read_trace(small)
     suggest(
         workspace,

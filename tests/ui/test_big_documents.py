@@ -84,7 +84,7 @@ def app_on(path: Path) -> MastApp:
 
 
 async def until(pilot: Pilot[None], done: Callable[[], bool]) -> None:
-    """Let the app work until something is so."""
+    """Let the app run until a condition holds."""
     for _ in waiting.until(done):
         await pilot.pause(0.01)
 

@@ -114,7 +114,7 @@ def trace_of(path: Path, *texts: str) -> Path:
 
 
 def differences_on(on: Stage) -> str:
-    """Return what the dialog shows."""
+    """Return the text of the dialog."""
     return on.screen(CompareScreen).query_one(SpanView).text
 
 

@@ -16,7 +16,7 @@ from tests.ui.stage import PLAN, Stage, read_trace, stage
 
 @pytest.fixture
 def bin_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Put a folder of tools before all others."""
+    """A folder of tools that comes first in the search path."""
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")

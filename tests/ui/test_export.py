@@ -39,7 +39,7 @@ async def choose(on: Stage, file_format: str) -> None:
 
 
 async def write_over(on: Stage, name: Path | str) -> None:
-    """Put another name in the place of the one that stands in the first field."""
+    """Replace the file name in the first field."""
     await on.press("end", "ctrl+u", *(os.path.relpath(name) if name else ""), "enter")
 
 

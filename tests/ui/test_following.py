@@ -38,7 +38,7 @@ def known_spans(on: Stage) -> int:
 
 
 async def until(on: Stage, arrived: Callable[[], bool]) -> None:
-    """Wait until the app has seen by itself what has come."""
+    """Wait until the app has noticed new spans by itself."""
     await on.until(arrived)
     await settle(on.pilot)
 

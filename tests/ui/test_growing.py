@@ -25,7 +25,7 @@ from tests.ui.test_timeline_cost import HEIGHT, AppWithTimeline, CountedTimeline
 
 
 class PartOfTrace(LongTrace):
-    """A trace that is still read, as far as the test lets it."""
+    """A trace that is still read, as far as the test allows."""
 
     def __init__(self, length: int) -> None:
         # Without times, as all bars would change when the run turns out longer.
@@ -33,7 +33,7 @@ class PartOfTrace(LongTrace):
         self.loaded = Loaded(0, 2, False)
 
     def grow(self, length: int, *, over: bool = False) -> None:
-        """Let so many spans be known."""
+        """Set the number of spans that are read."""
         self.length = length
         if over:
             self.loaded = Loaded(2, 2, True)

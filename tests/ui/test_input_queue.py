@@ -48,7 +48,7 @@ async def test_keys_clicks_pastes_and_changes_of_focus_keep_their_order(
 
 
 def _post_click(on: Stage, row: int) -> None:
-    """Post what the terminal sends for a click on a row of the timeline."""
+    """Post the events that a terminal sends for a click on a row of the timeline."""
     area = on.annotate.timeline.content_region
     for kind in (events.MouseDown, events.MouseUp):
         x = area.x + 20

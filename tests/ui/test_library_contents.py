@@ -14,7 +14,7 @@ from tests.ui.stage import SMALL, Stage, stage, write_trace
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
-    """Three traces, of which two tell of a second pod, and a file that cannot be read."""
+    """Three traces, of which two mention a second pod, and a file that cannot be read."""
     folder = tmp_path / "runs"
     for name, count in (("a", 12), ("b", 2), ("c", 9)):
         write_trace(folder / f"{name}.json", [{**SMALL[0], "name": name}, *SMALL[1:count]])

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("every_frame")
 
 @pytest.fixture
 def row_counts(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """Counts the rows that the library makes, and how often it asks the workspace."""
+    """Counts of the rows that the library makes and of its queries to the workspace."""
     counts: Counter[str] = Counter()
     original = library_rows.row_of
     ask = OpenWorkspace.library_view

@@ -112,7 +112,7 @@ class MarkedLabel:
 
 
 class Spans:
-    """Spans of which only the first are known, and how often one was looked for."""
+    """Spans of which only the first are known, with the number of lookups."""
 
     def __init__(self, known_count: int) -> None:
         self.known_count = known_count

@@ -23,7 +23,7 @@ from tests.ui.test_judging import configure_model
 
 @pytest.fixture
 def team(team: TeamDir) -> TeamDir:
-    """Two traces that nobody has labelled."""
+    """Two traces without labels."""
     for name in ("one", "two"):
         team.file(name)
     return team

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("every_frame")
 
 @pytest.fixture
 def workspace_gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-    """The workspace opens when this is set, and not before."""
+    """The event that lets the workspace open."""
     event = threading.Event()
     opening = Opening.open
 
@@ -88,7 +88,7 @@ async def test_early_text_goes_into_an_early_note(
 
 
 def post_keys(on: Stage, *keys: str) -> None:
-    """Have keys arrive at once, and wait for none."""
+    """Post keys all at once, without waiting."""
     for key in keys:
         on.app.post_message(key_event(key))
 

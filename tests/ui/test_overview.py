@@ -114,12 +114,12 @@ async def test_keys_go_to_errors(tmp_path: Path) -> None:
 
 
 class EqualSpans(SmallTrace):
-    """Equal spans, of which some are known."""
+    """Equal spans, of which some are read."""
 
-    known = 0
+    read_count = 0
 
     def __len__(self) -> int:
-        return self.known
+        return self.read_count
 
     def span(self, index: int, /) -> Span:
         return super().span(0)
@@ -133,7 +133,7 @@ async def test_a_growing_trace_fills_the_column() -> None:
         view.show_trace(trace, index)
         assert list(view.cells) == []
         for known_spans in (3, 40, 5000):
-            trace.known = known_spans
+            trace.read_count = known_spans
             view.show_new_spans()
             assert view.cells[-1].content is CellContent.UNSEEN
             assert not view.complete

@@ -34,7 +34,7 @@ SOME_KEYS: Final = (*"axutvmcDJML/:", "question_mark")
 
 
 def state(on: Stage) -> tuple[object, ...]:
-    """Return all that keys could change."""
+    """Return the state that keys could change."""
     session = on.session
     return (
         on.app.screen,

@@ -55,7 +55,7 @@ def table(id: str = "modes", rows: int = 3, **more: object) -> Table:
 
 
 class PartsApp(App[None]):
-    """An app with nothing but tables."""
+    """An app that consists of tables."""
 
     def __init__(self, parts: Sequence[Part]) -> None:
         super().__init__()

@@ -35,7 +35,7 @@ from tests.ui.test_looks import WIDE, Compare, app, pressing
 
 @pytest.fixture
 def samples(tmp_path: Path) -> Path:
-    """A workspace with what two people and a judge say of the samples."""
+    """A workspace with the labels of two people and a judge on the samples."""
     remember_welcome()
     path = tmp_path / "w.db"
     with closing(Workspace.open(str(path))) as workspace:
@@ -67,7 +67,7 @@ def ended(tmp_path: Path) -> TeamDir:
 
 
 def outcome_file(team: TeamDir, *rows: str) -> None:
-    """Write how traces ended beside them."""
+    """Write the outcomes of traces beside them."""
     team.folder.mkdir()
     lines = ["trace,outcome,score,model", *(row.replace(",", ".json,", 1) for row in rows)]
     (team.folder / "outcomes.csv").write_text("\n".join(lines), "utf-8")

@@ -23,7 +23,7 @@ HEIGHT = 20
 
 
 class AppWithText(App[None]):
-    """Nothing but a text."""
+    """An app that consists of a text."""
 
     CSS = "SpanView { height: 1fr; } .span-view--match { text-style: underline; }"
 

@@ -21,7 +21,7 @@ from tests.waiting import PATIENCE
 
 @pytest.fixture
 def team(team: TeamDir) -> TeamDir:
-    """Three traces that nobody has labelled."""
+    """Three traces without labels."""
     for name in ("one", "two", "three"):
         team.file(name)
     return team

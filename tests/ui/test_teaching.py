@@ -57,7 +57,7 @@ def team(team: TeamDir) -> TeamDir:
 
 
 async def judge_all(team: TeamDir) -> None:
-    """Have the practice model judge all traces."""
+    """Judge all traces with the practice model."""
     setup = configured_setup(MAST, read_judge_configuration())
     traces = [team.trace(name) for name in NAMES]
     with team.store() as workspace:
@@ -66,7 +66,7 @@ async def judge_all(team: TeamDir) -> None:
 
 
 async def judge_ended(on: Stage) -> None:
-    """Wait until the judge that is at work is through."""
+    """Wait until the running judge has finished."""
     await on.until(lambda: on.app.judge_at_work is None)
     await on.press()
 

@@ -76,8 +76,8 @@ class Counts:
 async def timeline_of(
     trace: LongTrace, *, in_background: bool = False
 ) -> AsyncIterator[tuple[Pilot[None], Counts]]:
-    """A timeline with a trace, whose cost can be counted; without what goes on behind it, unless
-    that is asked for: it would look at all million spans."""
+    """Show a trace in a timeline, and count its cost; without the background index by default,
+    which would read all million spans."""
     app = AppWithTimeline()
     async with app.run_test(size=(100, HEIGHT)) as pilot:
         counts = Counts(app, trace)

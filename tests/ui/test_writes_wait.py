@@ -49,7 +49,7 @@ def workspace(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def keys_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is looked at or noted by the clock: only keys ask to write."""
+    """Stop the timers that check or record, so that only keys ask to write."""
     monkeypatch.setattr(watch, "WATCH_EVERY", 3600.0)
     monkeypatch.setattr(annotate, "READ_EVERY", 3600.0)
     monkeypatch.setattr(annotate, "SAVE_POSITION_EVERY", 3600.0)
@@ -77,7 +77,7 @@ def set_setting(on: Stage) -> None:
 
 
 async def write_reads_and_position(on: Stage) -> None:
-    """Have written what is noted by the clock, so that only keys ask to write from now on."""
+    """Write what timers would write, so that from now on only keys ask to write."""
     on.annotate.drawn_spans.write()
     on.annotate.arrival.save_position()
     await settle(on.pilot)

@@ -1,4 +1,4 @@
-"""What blind and assisted annotators see, on all screens."""
+"""The information that blind and assisted annotators see, on all screens."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ OUTCOMES: Mapping[str, float] = {"anna": 1.0, "bert": 0.0, "carl": 1.0, "dora": 
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
-    """Traces whose file tells how they ended."""
+    """Traces whose files record their outcome."""
     folder = tmp_path / "runs"
     for name, reward in OUTCOMES.items():
         steps: list[Message] = [{"role": "user", "content": f"the task of {name}"}, *SMALL[1:]]
