@@ -19,7 +19,7 @@ from mast_tui.traces.model import Trace
 from mast_tui.workspace import Workspace
 from tests.cli.conftest import Cli, CliResult
 from tests.postgres import PostgresServer
-from tests.ui.settle import a_moment
+from tests.ui.settle import run_briefly
 from tests.ui.stage import MAST, SLUGS, Stage, finding, read_trace, stage, suggest, write_trace
 from tests.waiting import until
 from tests.workspace.test_sight_by_server import STUDY, Team
@@ -121,7 +121,7 @@ async def test_no_frame_of_the_app_shows_masked_texts(study: MaskedStudy) -> Non
     async with stage(study.file, workspace=study.workspace, settled=False) as on:
         for _ in until(lambda: bool(on.app.screen_stack[1:]) and _is_trace_shown(on)):
             assert_nothing_shown(on.text)
-            await a_moment(on.app)
+            await run_briefly(on.app)
         await on.press()
         assert "▒email·" in on.row(1)
         assert "▒badge" in on.text or "▒" in on.row(1)

@@ -1,4 +1,4 @@
-"""Fixtures of all tests of screens: an own home, a still cursor, and waiting."""
+"""Fixtures of all tests of screens: a home directory for each test, a still cursor, waiting."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from mast_tui.ui import app as ui_app
-from tests.ui.office import Office
-from tests.ui.settle import draw_at_rest, still
+from tests.ui.settle import draw_at_rest, wait_for_still_screen
 from tests.ui.stage import write_runs, write_trace
+from tests.ui.team_dir import TeamDir
 from tests.waiting import PATIENCE
 
 
 @pytest.fixture(autouse=True)
-def _home_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _private_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep tests away from the files of the user who runs them."""
     home = tmp_path / "home"
     work = home / "work"
@@ -31,21 +31,21 @@ def _home_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(f"XDG_{name}_HOME", str(home / name.lower()))
     for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
         monkeypatch.setenv(name, "tester")
-    # Nor does one copy to the clipboard of whoever runs it.
+    # Nor may a test copy to the clipboard of that user.
     for name in ("NO_COLOR", "DISPLAY", "WAYLAND_DISPLAY", "TMUX", "SSH_CONNECTION", "SSH_TTY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(work)
 
 
 @pytest.fixture(autouse=True)
-def _no_look_for_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_garbage_collection(monkeypatch: pytest.MonkeyPatch) -> None:
     """Skip the garbage collection after the start of an app."""
     monkeypatch.setattr(ui_app, "COLLECT_AFTER", 3600.0)
 
 
 @pytest.fixture(autouse=True)
 def _still_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A blinking cursor would make two pictures of one screen differ."""
+    """Stop the blinking of the cursor, which would make two pictures of one screen differ."""
     monkeypatch.setattr(Input, "cursor_blink", False)
 
 
@@ -67,9 +67,15 @@ def small(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def office(tmp_path: Path) -> Office:
+def workspace(tmp_path: Path) -> Path:
+    """The path of a workspace that does not exist yet."""
+    return tmp_path / "w.db"
+
+
+@pytest.fixture
+def team(tmp_path: Path) -> TeamDir:
     """A folder of traces and a workspace beside it."""
-    return Office(tmp_path / "set")
+    return TeamDir(tmp_path / "set")
 
 
 @pytest.fixture
@@ -81,20 +87,20 @@ def runs(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def every_frame() -> None:
-    """Draw each frame, where a test is about how much is drawn or when."""
+    """Draw each frame, for tests of how much is drawn or when."""
 
 
 @pytest.fixture(autouse=True)
 def _draws_at_rest(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Draw what follows upon each other as one frame, as a slow terminal would show it: an app
-    that starts draws some ten, which is a third of its time."""
+    """Draw consecutive changes as one frame, as a slow terminal would show them: an app that
+    starts draws some ten frames, which is a third of its time."""
     if "every_frame" not in request.fixturenames:
         monkeypatch.setattr(Screen, "_compositor_refresh", draw_at_rest)
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _styles_are_parsed_once() -> Iterator[None]:
-    """Every app has the same styles; what was parsed of them is never changed."""
+def _styles_parsed_once() -> Iterator[None]:
+    """Parse styles once: every app has the same, and parsed rules never change."""
     parse = Stylesheet._parse_rules
     parsed: dict[tuple[object, ...], list[RuleSet]] = {}
 
@@ -121,12 +127,12 @@ def _styles_are_parsed_once() -> Iterator[None]:
 def snap_compare(
     snap_compare: Callable[..., bool], monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., bool]:
-    """Compare with the kept picture once nothing on screen changes any more.
+    """Compare with the stored picture once nothing on screen changes any more.
 
     Neither the terminal that runs the tests nor its settings show in a picture.
 
-    A machine that is busy draws late: what is asked for after a refresh may come when the plugin
-    has taken its picture.
+    A busy machine draws late: what a refresh asks for may come after the plugin has taken its
+    picture.
     """
     for name in ("COLUMNS", "LINES", "TERM", "COLORTERM", "TEXTUAL_THEME"):
         monkeypatch.delenv(name, raising=False)
@@ -137,10 +143,10 @@ def snap_compare(
         terminal_size: tuple[int, int],
         run_before: Callable[[Pilot[None]], Awaitable[None]],
     ) -> bool:
-        async def before(pilot: Pilot[None]) -> None:
+        async def run_and_wait(pilot: Pilot[None]) -> None:
             await run_before(pilot)
-            await still(pilot)
+            await wait_for_still_screen(pilot)
 
-        return snap_compare(app, terminal_size=terminal_size, run_before=before)
+        return snap_compare(app, terminal_size=terminal_size, run_before=run_and_wait)
 
     return compare

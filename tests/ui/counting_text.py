@@ -18,15 +18,15 @@ class CountingText(str):
     def find(
         self, sub: str, start: SupportsIndex | None = 0, end: SupportsIndex | None = None, /
     ) -> int:
-        found = super().find(sub, start, end)
+        position = super().find(sub, start, end)
         first, stop, _ = slice(start, end).indices(len(self))
-        self.looked += (found if found >= 0 else stop) - first
-        return found
+        self.looked += (position if position >= 0 else stop) - first
+        return position
 
     def rfind(
         self, sub: str, start: SupportsIndex | None = 0, end: SupportsIndex | None = None, /
     ) -> int:
-        found = super().rfind(sub, start, end)
+        position = super().rfind(sub, start, end)
         first, stop, _ = slice(start, end).indices(len(self))
-        self.looked += stop - (found if found >= 0 else first)
-        return found
+        self.looked += stop - (position if position >= 0 else first)
+        return position

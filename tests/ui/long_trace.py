@@ -8,13 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from threading import get_ident
 
-from mast_tui.traces.model import (
-    Role,
-    Span,
-    SpanColumns,
-    SpanKind,
-    SpanStatus,
-)
+from mast_tui.traces.model import Role, Span, SpanColumns, SpanKind, SpanStatus
 from tests.traces.synthetic_trace import SyntheticTrace
 
 Change = Callable[[Span], Span]

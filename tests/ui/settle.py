@@ -25,8 +25,8 @@ draw: Final = Screen._compositor_refresh
 
 
 def draw_at_rest(screen: Screen[object]) -> None:
-    """Leave what has changed to ``rest``, in the place of ``draw``; but in an app of a test's own,
-    which is waited for in other ways too."""
+    """Leave changes to ``run_until_idle``, in the place of ``draw``. Draw other apps than the
+    product at once: their tests wait in other ways too."""
     if screen is not screen.app.screen or not isinstance(screen.app, MastApp):
         draw(screen)
         return
@@ -35,32 +35,31 @@ def draw_at_rest(screen: Screen[object]) -> None:
 
 
 async def settle(pilot: Pilot[Result]) -> None:
-    """Wait until no worker runs, all messages are handled and what they asked for is shown.
+    """Wait until no worker runs, all messages are handled and their results are shown.
 
-    Workers post messages, messages start workers, and both have things written, so all of these
-    are waited for until none is left. The screen is drawn once, when nothing is left to do;
-    drawing may start work again. A worker that has failed ends the app, which reports it; here it
-    only counts as over.
+    Workers post messages, messages start workers, and both write to the workspace, so this waits
+    until none of them is left. The screen is drawn once, when nothing is left to do; drawing may
+    start work again. A failed worker ends the app, which reports it; here it counts as finished.
     """
     app = pilot.app
-    await rest(app, draws=False)
+    await run_until_idle(app, draws=False)
     for _ in waiting.until(lambda: False):
         for _ in waiting.until(lambda: _is_idle(app)):
-            for worker in _at_work(app):
+            for worker in _running_workers(app):
                 with suppress(WorkerCancelled, WorkerFailed):
                     await worker.wait()
-            await a_moment(app)
-        await rest(app)
+            await run_briefly(app)
+        await run_until_idle(app)
         if _is_idle(app):
             return
 
 
-async def rest(app: App[Result], *, draws: bool = True) -> None:
-    """Let the app go on until it can only wait: for a key, a clock, a thread or a file.
+async def run_until_idle(app: App[Result], *, draws: bool = True) -> None:
+    """Let the app run until it can only wait: for a key, a clock, a thread or a file.
 
     ``Pilot.pause`` asks every widget for an answer and then sleeps until the process looks idle,
-    which takes most of a test's time and says nothing on a busy machine. Here the event loop
-    itself says that nothing is left to run; then the screen is drawn.
+    which takes most of a test's time and means nothing on a busy machine. Here the event loop
+    itself shows that nothing is left to run; then the screen is drawn.
 
     Args:
         app: The running app.
@@ -79,38 +78,38 @@ async def rest(app: App[Result], *, draws: bool = True) -> None:
             return
 
 
-async def a_moment(app: App[Result]) -> None:
+async def run_briefly(app: App[Result]) -> None:
     """Let the app, its threads and its timers run for a moment, without drawing."""
-    await rest(app, draws=False)
+    await run_until_idle(app, draws=False)
     await asyncio.sleep(POLL)
-    await rest(app, draws=False)
+    await run_until_idle(app, draws=False)
 
 
-async def still(pilot: Pilot[Result]) -> None:
+async def wait_for_still_screen(pilot: Pilot[Result]) -> None:
     """Wait until the screen no longer changes."""
-    before: list[Strip] = []
+    previous: list[Strip] = []
     for _ in waiting.until(lambda: False):
         await settle(pilot)
-        now = _drawn(pilot.app)
-        if now == before:
+        current = _rendered(pilot.app)
+        if current == previous:
             return
-        before = now
+        previous = current
         await pilot.pause()
 
 
-def _drawn(app: App[Result]) -> list[Strip]:
+def _rendered(app: App[Result]) -> list[Strip]:
     return app.screen._compositor.render_strips(app.screen.size)
 
 
 def _is_idle(app: App[Result]) -> bool:
-    return not _opens(app) and not _at_work(app) and _has_written(app)
+    return not _is_opening(app) and not _running_workers(app) and _has_written(app)
 
 
-def _opens(app: object) -> bool:
+def _is_opening(app: object) -> bool:
     return isinstance(app, MastApp) and app.opening and app.is_running
 
 
-def _at_work(app: App[Result]) -> list[Worker[Any]]:
+def _running_workers(app: App[Result]) -> list[Worker[Any]]:
     return [worker for worker in app.workers if not worker.is_finished]
 
 

@@ -1,4 +1,4 @@
-"""The app with a small trace and a workspace, and the keys that a test presses."""
+"""The running app, small traces and stored findings for the tests of screens."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from mast_tui.ui.options import AppOptions
 from mast_tui.ui.services.open_workspace import remember_welcome
 from mast_tui.workspace import TraceRecord, Workspace, store_judgement
 from tests import waiting
-from tests.ui.settle import a_moment, rest, settle
+from tests.ui.settle import run_briefly, run_until_idle, settle
 
 MAST = load_mast()
 SLUGS = {mode.code: mode.slug for mode in MAST.modes}
@@ -39,11 +39,12 @@ CODES = {mode.slug: mode.code for mode in MAST.modes}
 JUDGE = "judge:rules@1"
 
 shown_key = partial(key_of, keymap={})
-"""Returns how the key of an action is shown where the user has set none."""
+"""Returns the text of the default key of an action."""
 
 ScreenT = TypeVar("ScreenT")
 Message = Mapping[str, object]
-Shown = set[tuple[str, int, int]]
+LabelledSpans = set[tuple[str, int, int]]
+"""Code of the mode, first and last span (from 1) of labels; the whole trace is 0 to 0."""
 
 
 def call(number: int, name: str, arguments: str) -> Message:
@@ -82,7 +83,7 @@ SMALL: tuple[Message, ...] = (
 
 
 def write_trace(path: Path, messages: Sequence[Message] = SMALL, **fields: object) -> Path:
-    """Write a message list; ``fields`` stand in the record around it."""
+    """Write a record with a list of messages and other ``fields``."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({**fields, "messages": list(messages)}, ensure_ascii=False), "utf-8")
     return path
@@ -120,10 +121,10 @@ def finding(
     return Finding(SLUGS[code], trace.span(first - 1).key, key, why, 0.8, evidence=evidence)
 
 
-def with_words(found: Finding, **changes: object) -> Finding:
+def with_evidence(original: Finding, **changes: object) -> Finding:
     """Return a finding with changed evidence."""
-    assert found.evidence is not None
-    return structs.replace(found, evidence=structs.replace(found.evidence, **changes))
+    assert original.evidence is not None
+    return structs.replace(original, evidence=structs.replace(original.evidence, **changes))
 
 
 def suggest(workspace: Path, trace: Trace, findings: Iterable[Finding]) -> None:
@@ -143,22 +144,22 @@ def suggest(workspace: Path, trace: Trace, findings: Iterable[Finding]) -> None:
         store.close()
 
 
-def missing(shown: Container[str], *texts: str) -> list[str]:
-    """Return the texts that are not part of what is shown."""
-    return [text for text in texts if text not in shown]
+def missing(container: Container[str], *texts: str) -> list[str]:
+    """Return the texts that a text or a list does not contain."""
+    return [text for text in texts if text not in container]
 
 
 @dataclass(slots=True)
 class Stage:
-    """A running app, with the keys that a test presses and what it shows."""
+    """A running app: a test presses keys and reads the screen."""
 
     app: MastApp
     pilot: Pilot[None]
 
     async def press(self, *keys: str) -> None:
-        """Press keys, and wait until what they ask for is done.
+        """Press keys, and wait until their actions are done.
 
-        They arrive all at once, as from a fast typist, a paste or over a slow line.
+        The keys arrive all at once, as from a fast typist, a paste or over a slow line.
         """
         await self.send(*keys)
         await settle(self.pilot)
@@ -166,31 +167,31 @@ class Stage:
             await self.pilot.pause()
 
     async def send(self, *keys: str) -> None:
-        """Press keys, and wait only until they are through."""
+        """Press keys, and wait only until the app has handled them."""
         for key in keys:
             self.app.post_message(key_event(key))
-        # On a busy machine the app may not have heard of any of them yet.
-        heard = asyncio.Event()
-        self.app.call_later(heard.set)
-        for _ in waiting.until(lambda: self._left or heard.is_set()):
-            await a_moment(self.app)
-        for _ in waiting.until(lambda: self._left or not self.app.busy_with_input):
-            await a_moment(self.app)
-        await rest(self.app)
+        # On a busy machine the app may not have received any of them yet.
+        received = asyncio.Event()
+        self.app.call_later(received.set)
+        for _ in waiting.until(lambda: self._is_ending or received.is_set()):
+            await run_briefly(self.app)
+        for _ in waiting.until(lambda: self._is_ending or not self.app.busy_with_input):
+            await run_briefly(self.app)
+        await run_until_idle(self.app)
 
-    async def trace_shown(self) -> None:
-        """Wait until the trace of a single file is on screen, whatever else is still under way."""
+    async def wait_for_trace(self) -> None:
+        """Wait until the trace of a single file is on screen, even if other work continues."""
         for _ in waiting.until(lambda: any(screen.trace for screen in self._annotating)):
-            await a_moment(self.app)
+            await run_briefly(self.app)
 
     @property
     def annotate(self) -> AnnotateScreen:
-        """The annotate screen that is open, whatever dialog is above it."""
+        """The open annotate screen, even below a dialog."""
         return self._annotating[0]
 
     @property
-    def _left(self) -> bool:
-        """Whether the app is ending and takes no more keys."""
+    def _is_ending(self) -> bool:
+        """Whether the app is ending and accepts no more keys."""
         return self.app.return_code is not None
 
     @property
@@ -205,7 +206,7 @@ class Stage:
         return session
 
     async def until(self, done: Callable[[], object]) -> None:
-        """Let the app go on until a condition holds."""
+        """Let the app run until a condition holds."""
         for _ in waiting.until(done):
             await self.pilot.pause(0.01)
 
@@ -217,13 +218,13 @@ class Stage:
         await self.press("g")
 
     def screen(self, kind: type[ScreenT]) -> ScreenT:
-        """Return the screen in front, which is of this kind."""
-        found = self.app.screen
-        assert isinstance(found, kind), type(found).__name__
-        return found
+        """Return the topmost screen, which is of this kind."""
+        screen = self.app.screen
+        assert isinstance(screen, kind), type(screen).__name__
+        return screen
 
-    def below(self, kind: type[ScreenT]) -> ScreenT:
-        """Return the screen of this kind, whatever dialog is above it."""
+    def open_screen(self, kind: type[ScreenT]) -> ScreenT:
+        """Return the open screen of this kind, even below a dialog."""
         return next(screen for screen in self.app.screen_stack if isinstance(screen, kind))
 
     @property
@@ -249,15 +250,17 @@ class Stage:
         return self.annotate.hints.message
 
     @property
-    def labels(self) -> Shown:
-        """Code, first and last span (from 1) of one's own labels; the whole trace is 0 to 0."""
-        return {(CODES[x.mode], *self.place(x.target)) for x in self.session.labels}
+    def labels(self) -> LabelledSpans:
+        """The labels of the session's annotator."""
+        labels = self.session.labels
+        return {(CODES[label.mode], *self.span_range(label.target)) for label in labels}
 
-    def place(self, target: Target) -> tuple[int, int]:
-        """First and last span of a target, from 1."""
+    def span_range(self, target: Target) -> tuple[int, int]:
+        """Return the first and last span of a target, from 1."""
         if target.first is None or target.last is None:
             return 0, 0
-        first, last = self.trace.index_of(target.first), self.trace.index_of(target.last)
+        first = self.trace.index_of(target.first)
+        last = self.trace.index_of(target.last)
         assert first is not None
         assert last is not None
         return first + 1, last + 1
@@ -313,8 +316,8 @@ async def stage(
     """Run the app on these files; wait until it is idle, unless ``settled`` is false."""
     if welcomed:
         remember_welcome()
-    place = None if workspace is None else str(workspace)
-    options = AppOptions(paths, samples, place, annotator, None, blind, assisted)
+    workspace_option = None if workspace is None else str(workspace)
+    options = AppOptions(paths, samples, workspace_option, annotator, None, blind, assisted)
     app = _PatientApp(options, taxonomy)
     try:
         async with app.run_test(size=size) as pilot:
@@ -325,8 +328,8 @@ async def stage(
         app.workspace.close()
 
 
-class AppWith(App[None]):
-    """An app with a few widgets alone."""
+class WidgetApp(App[None]):
+    """An app that consists of a few widgets."""
 
     def __init__(self, *widgets: Widget) -> None:
         super().__init__()

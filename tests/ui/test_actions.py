@@ -62,7 +62,7 @@ PLAIN_TWINS: Final = {
 
 
 def screen_class(where: Where) -> type[Screen[None]]:
-    places = {
+    locations = {
         Where.TEACHING: "judge_runs.teaching",
         Where.OPEN_CODES: "open_codes",
         Where.SIDE_BY_SIDE: "side_by_side",
@@ -75,10 +75,10 @@ def screen_class(where: Where) -> type[Screen[None]]:
         Where.COMPARISON: "judge_runs.comparison",
         Where.GUIDELINES: "study.guidelines",
     }
-    module = import_module(f"mast_tui.ui.{places.get(where, f'{where}.screen')}")
+    module = import_module(f"mast_tui.ui.{locations.get(where, f'{where}.screen')}")
     name = where.value.title().replace("_", "")
-    found: type[Screen[None]] = getattr(module, f"{name}Screen")
-    return found
+    screen: type[Screen[None]] = getattr(module, f"{name}Screen")
+    return screen
 
 
 def is_plain(key: str) -> bool:
@@ -189,7 +189,7 @@ async def test_set_keys_work_for_any_character() -> None:
             app.actions_run.clear()
             keymap = {"annotate.note": (key,), "annotate.previous_suggestion": ("9",)}
             app.set_keymap(textual_keymap(keymap))
-            await pilot.press("comma" if key == "," else "ampersand" if key == "&" else key)
+            await pilot.press({",": "comma", "&": "ampersand"}.get(key, key))
             await pilot.press("9")
             note = ["labelling.act_on_label", "note"]
             assert app.actions_run == [*note, "suggestions.go_to_next", -1], key
@@ -197,5 +197,5 @@ async def test_set_keys_work_for_any_character() -> None:
 
 @pytest.mark.parametrize("screen", [AgreementScreen, SignaturesScreen])
 def test_report_pages_have_one_key_each(screen: type[ReportScreen]) -> None:
-    asked = [parse(action.command) for action in actions_for(screen.where)]
-    assert {given[0] for _, name, given in asked if name == "show_page"} == set(screen.pages)
+    commands = [parse(action.command) for action in actions_for(screen.where)]
+    assert {args[0] for _, name, args in commands if name == "show_page"} == set(screen.pages)

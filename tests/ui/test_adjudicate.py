@@ -17,35 +17,38 @@ from mast_tui.ui.adjudicate.screen import AdjudicateScreen
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.presence import Presence
 from tests.adjudication.annotated_workspace import decide_verdict
-from tests.ui.office import Office, adjudicate, adjudicating, last_message, row_at_cursor
 from tests.ui.stage import MAST, SLUGS, finding, missing, stage, suggest
+from tests.ui.team_dir import TeamDir, adjudicate, adjudicating, last_message, row_at_cursor
 
-PRESENT, ABSENT, UNSURE = VerdictValue.PRESENT, VerdictValue.ABSENT, VerdictValue.UNSURE
+PRESENT = VerdictValue.PRESENT
+ABSENT = VerdictValue.ABSENT
+UNSURE = VerdictValue.UNSURE
 
 
 @pytest.fixture
-def conflicts(office: Office) -> Office:
+def conflicts(team: TeamDir) -> TeamDir:
     """alice and bob differ on 1.3 and 3.1, and on the place of 2.6; carol has no labels."""
     note = "the same call thrice [red]no[/red] \x1b]0;title\x07"
-    office.label("alice", "one", {"1.3": (3, 8), "2.6": (10, 10)}, note=note)
-    office.label("bob", "one", {"3.1": "Done: the checkout", "2.6": (2, 2)})
-    return office
+    team.label("alice", "one", {"1.3": (3, 8), "2.6": (10, 10)}, note=note)
+    team.label("bob", "one", {"3.1": "Done: the checkout", "2.6": (2, 2)})
+    return team
 
 
-def places_of(office: Office, name: str, decision: Decision) -> list[tuple[int, int] | str]:
+def places_of(team: TeamDir, name: str, decision: Decision) -> list[tuple[int, int] | str]:
     """Return the places of a decision: first and last span (from 1), or the quote."""
-    trace = office.trace(name)
-    found: list[tuple[int, int] | str] = []
+    trace = team.trace(name)
+    places: list[tuple[int, int] | str] = []
     for target in decision.targets:
-        first, last = trace.index_of(target.first or ""), trace.index_of(target.last or "")
+        first = trace.index_of(target.first or "")
+        last = trace.index_of(target.last or "")
         assert first is not None
         assert last is not None
-        found.append(target.quote or (first + 1, last + 1))
-    return found
+        places.append(target.quote or (first + 1, last + 1))
+    return places
 
 
 async def test_cursor_starts_on_the_first_conflict_and_nothing_is_decided(
-    conflicts: Office,
+    conflicts: TeamDir,
 ) -> None:
     assert conflicts.passes("alice", "one")[-1].revealed_at is None
     async with adjudicating(conflicts) as on:
@@ -74,7 +77,7 @@ async def test_cursor_starts_on_the_first_conflict_and_nothing_is_decided(
         assert not conflicts.decisions("one")
 
 
-async def test_a_digit_decides_a_conflict_and_goes_on(conflicts: Office) -> None:
+async def test_a_digit_decides_a_conflict_and_goes_on(conflicts: TeamDir) -> None:
     async with adjudicating(conflicts) as on:
         await on.press("1")
         assert row_at_cursor(on) == "3.1 open"
@@ -116,25 +119,26 @@ async def test_a_digit_decides_a_conflict_and_goes_on(conflicts: Office) -> None
         assert "nothing left" in on.lines[0]
 
 
-async def test_both_joins_the_places_of_all_who_say_present(office: Office) -> None:
-    office.label("alice", "one", {"1.3": (3, 6), "1.4": UNSURE})
-    office.label("bob", "one", {"1.3": (5, 8)})
-    office.label("carol", "one", {})
-    async with adjudicating(office) as on:
+async def test_both_joins_the_places_of_all_who_say_present(team: TeamDir) -> None:
+    team.label("alice", "one", {"1.3": (3, 6), "1.4": UNSURE})
+    team.label("bob", "one", {"1.3": (5, 8)})
+    team.label("carol", "one", {})
+    async with adjudicating(team) as on:
         await on.press("b")
         assert "present at #3 to #8, as alice and bob" in last_message(on)
-        decided = office.decisions("one")["1.3"]
+        decided = team.decisions("one")["1.3"]
         assert (decided.value, decided.sides) == (PRESENT, ("alice", "bob"))
-        assert (places_of(office, "one", decided), row_at_cursor(on)) == ([(3, 8)], "1.4 open")
+        assert (places_of(team, "one", decided), row_at_cursor(on)) == ([(3, 8)], "1.4 open")
         await on.press("b")
         assert "No side says present" in last_message(on)
-        assert list(office.decisions("one")) == ["1.3"]
+        assert list(team.decisions("one")) == ["1.3"]
 
 
-async def test_boundaries_are_edited_and_modes_replaced(conflicts: Office) -> None:
+async def test_boundaries_are_edited_and_modes_replaced(conflicts: TeamDir) -> None:
     async with adjudicating(conflicts) as on:
         await on.press("e", "j")
-        row, asked = row_at_cursor(on), adjudicate(on).hints.message
+        row = row_at_cursor(on)
+        asked = adjudicate(on).hints.message
         marked = adjudicate(on).evidence.marked_range()
         assert "move this end" in asked
         for key in ("1", "2", "b", "0", "_", "l", "x", "c", "m", "J", "u", "}", "]", "L", "Q", "?"):
@@ -173,7 +177,7 @@ async def test_boundaries_are_edited_and_modes_replaced(conflicts: Office) -> No
         assert row_at_cursor(on) == "3.1 open"
 
 
-async def test_the_judge_is_hidden_until_the_decision(conflicts: Office) -> None:
+async def test_the_judge_is_hidden_until_the_decision(conflicts: TeamDir) -> None:
     suggest(
         conflicts.workspace,
         conflicts.trace("one"),
@@ -196,7 +200,7 @@ async def test_the_judge_is_hidden_until_the_decision(conflicts: Office) -> None
         assert not conflicts.decisions("one")["3.1"].judge_seen
 
 
-async def test_labels_are_hidden_until_the_trace_is_taken_on(conflicts: Office) -> None:
+async def test_labels_are_hidden_until_adjudication_begins(conflicts: TeamDir) -> None:
     async with adjudicating(conflicts, "carol") as on:
         assert "one.json" in on.text
         assert "present" not in on.text
@@ -214,7 +218,7 @@ async def test_labels_are_hidden_until_the_trace_is_taken_on(conflicts: Office) 
         assert conflicts.decisions("one")["1.3"].decided_by == "carol"
 
 
-async def test_a_trace_with_an_open_pass_stays_hidden(conflicts: Office) -> None:
+async def test_a_trace_with_an_open_pass_stays_hidden(conflicts: TeamDir) -> None:
     conflicts.label("carol", "one", {"1.1": (1, 1)}, finish=False)
     async with adjudicating(conflicts, "carol") as on:
         assert "finish it first" in on.text
@@ -224,7 +228,7 @@ async def test_a_trace_with_an_open_pass_stays_hidden(conflicts: Office) -> None
         assert "present" not in on.text
 
 
-async def test_a_trace_without_file_is_adjudicated(conflicts: Office) -> None:
+async def test_a_trace_without_file_is_adjudicated(conflicts: TeamDir) -> None:
     conflicts.file("other")
     (conflicts.folder / "one.json").unlink()
     async with adjudicating(conflicts) as on:
@@ -236,23 +240,23 @@ async def test_a_trace_without_file_is_adjudicated(conflicts: Office) -> None:
         assert row_at_cursor(on) == "3.1 open"
 
 
-async def test_labels_without_known_order_are_counted(office: Office) -> None:
-    office.label("alice", "one", {"1.3": (3, 5)})
-    office.label("bob", "one", {"1.3": (4, 6)})
-    office.label("alice", "two", {"1.3": (2, 2)})
-    async with adjudicating(office) as on:
+async def test_labels_without_known_order_are_counted(team: TeamDir) -> None:
+    team.label("alice", "one", {"1.3": (3, 5)})
+    team.label("bob", "one", {"1.3": (4, 6)})
+    team.label("alice", "two", {"1.3": (2, 2)})
+    async with adjudicating(team) as on:
         assert "unknown" not in on.text
-    office.lose_order("one")
-    async with adjudicating(office) as on:
+    team.lose_order("one")
+    async with adjudicating(team) as on:
         assert "order of 2 labels unknown" in on.text
 
 
-async def test_a_queue_without_conflicts_says_why(office: Office) -> None:
-    office.label("alice", "one", {"1.3": (3, 4)})
-    async with adjudicating(office) as on:
+async def test_a_queue_without_conflicts_says_why(team: TeamDir) -> None:
+    team.label("alice", "one", {"1.3": (3, 4)})
+    async with adjudicating(team) as on:
         assert not missing(on.text, "two people must have finished", "alice 1")
-    office.label("bob", "one", {"1.3": (3, 4)})
-    async with adjudicating(office) as on:
+    team.label("bob", "one", {"1.3": (3, 4)})
+    async with adjudicating(team) as on:
         assert "people agree on 14 verdicts" in on.text
         await on.press("v")
         assert "Step repetition" in on.text
@@ -260,7 +264,7 @@ async def test_a_queue_without_conflicts_says_why(office: Office) -> None:
         assert "people agree on 14 verdicts" in on.text
 
 
-async def test_braces_go_to_other_traces_and_undo_comes_back(conflicts: Office) -> None:
+async def test_braces_go_to_other_traces_and_undo_returns(conflicts: TeamDir) -> None:
     conflicts.label("alice", "two", {"1.4": (1, 1)})
     conflicts.label("bob", "two", {})
     async with adjudicating(conflicts) as on:
@@ -281,7 +285,7 @@ async def test_braces_go_to_other_traces_and_undo_comes_back(conflicts: Office) 
 
 @pytest.mark.parametrize("size", [(80, 24), (60, 15)])
 async def test_sides_and_evidence_fit_small_screens(
-    conflicts: Office, size: tuple[int, int]
+    conflicts: TeamDir, size: tuple[int, int]
 ) -> None:
     note = " ".join(f"reason{number}" for number in range(40))
     conflicts.label("aaron", "one", {"1.3": (4, 4)}, note=note)
@@ -292,14 +296,14 @@ async def test_sides_and_evidence_fit_small_screens(
         assert "reason12" in on.text
         await on.press("escape", "1", "1")
         text = on.text
-        for words in ("Premature", "1 aaron", "2 alice", "3 bob", "Done: the checkout", "present"):
-            assert words in text
+        for part in ("Premature", "1 aaron", "2 alice", "3 bob", "Done: the checkout", "present"):
+            assert part in text
         assert all(len(line) <= size[0] for line in on.lines)
         cursor = [line for line in on.lines if line.lstrip("│ ").startswith("▌")]
         assert cursor
 
 
-async def test_sides_are_chosen_by_clicks(conflicts: Office) -> None:
+async def test_sides_are_chosen_by_clicks(conflicts: TeamDir) -> None:
     async with adjudicating(conflicts) as on:
         await on.pilot.click("HintBar", offset=(2, 0))
         await on.press()
@@ -316,7 +320,7 @@ async def test_sides_are_chosen_by_clicks(conflicts: Office) -> None:
         assert conflicts.decisions("one")["3.1"].sides == ("bob",)
 
 
-async def test_the_queue_of_one_mode(conflicts: Office) -> None:
+async def test_the_queue_of_one_mode(conflicts: TeamDir) -> None:
     async with stage(conflicts.folder, workspace=conflicts.workspace) as on:
         on.app.push_screen(AdjudicateScreen(mode=SLUGS["3.1"]))
         await on.press()
@@ -327,7 +331,7 @@ async def test_the_queue_of_one_mode(conflicts: Office) -> None:
         assert not isinstance(on.app.screen, AdjudicateScreen)
 
 
-async def test_decisions_of_others_appear_at_once(conflicts: Office) -> None:
+async def test_decisions_of_others_appear_at_once(conflicts: TeamDir) -> None:
     async with adjudicating(conflicts) as on:
         await on.press("1")
         with closing(Workspace.open(conflicts.workspace)) as store:
@@ -345,7 +349,7 @@ async def test_decisions_of_others_appear_at_once(conflicts: Office) -> None:
         assert "2 of 3 decided" in on.text
 
 
-async def test_items_that_others_are_deciding_are_skipped(conflicts: Office) -> None:
+async def test_items_that_others_are_deciding_are_skipped(conflicts: TeamDir) -> None:
     async with adjudicating(conflicts) as on:
         assert on.app.opened is not None
         presence = on.app.opened.workspace._database.presence = Presence()
@@ -372,5 +376,5 @@ def test_names_are_left_out_before_columns_are_cut() -> None:
     row = QueueRow(trace_id="t1", case_id="1.3", state=RowState.OPEN, code="1.3", **texts)
     widths = {54: [2, 3, 10, 25, 8], 53: [2, 3, 10, 25], 44: [2, 3, 10, 25], 43: [2, 3, 10, 24]}
     widths |= {41: [2, 3, 10, 22], 40: [2, 3, 9, 22]}
-    for line, shown in widths.items():
-        assert list(fit(COLUMNS, [text_lengths(COLUMNS, row)], line).values()) == shown
+    for line, expected in widths.items():
+        assert list(fit(COLUMNS, [text_lengths(COLUMNS, row)], line).values()) == expected

@@ -15,67 +15,67 @@ from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.dialogs.dialog import NoteScreen
 from mast_tui.ui.study.guidelines import GuidelinesScreen
 from tests import waiting
-from tests.ui.office import Office, adjudicate, adjudicating, last_message, row_at_cursor
 from tests.ui.stage import CODES, MAST, SLUGS, finding, missing, stage, suggest
+from tests.ui.team_dir import TeamDir, adjudicate, adjudicating, last_message, row_at_cursor
 
-PRESENT, ABSENT = VerdictValue.PRESENT, VerdictValue.ABSENT
+PRESENT = VerdictValue.PRESENT
+ABSENT = VerdictValue.ABSENT
 
 
 @pytest.fixture
-def office(tmp_path: Path) -> Office:
+def team(team: TeamDir) -> TeamDir:
     """alice and bob differ on 1.3 and 3.1 of one trace, and on 1.4 of another."""
-    office = Office(tmp_path / "set")
-    office.label("alice", "one", {"1.3": (3, 8)}, note="the same call thrice")
-    office.label("bob", "one", {"3.1": "Done: the checkout"})
-    office.label("alice", "two", {"1.4": (1, 1)})
-    office.label("bob", "two", {})
-    return office
+    team.label("alice", "one", {"1.3": (3, 8)}, note="the same call thrice")
+    team.label("bob", "one", {"3.1": "Done: the checkout"})
+    team.label("alice", "two", {"1.4": (1, 1)})
+    team.label("bob", "two", {})
+    return team
 
 
-async def test_a_study_can_show_the_judge_before_the_decision(office: Office) -> None:
-    suggest(office.workspace, office.trace("one"), [finding(office.trace("one"), "1.3", 3, 8)])
-    office.set_study(names_hidden=False, judge_first=True)
-    async with adjudicating(office, "carol") as on:
+async def test_a_study_can_show_the_judge_before_the_decision(team: TeamDir) -> None:
+    suggest(team.workspace, team.trace("one"), [finding(team.trace("one"), "1.3", 3, 8)])
+    team.set_study(names_hidden=False, judge_first=True)
+    async with adjudicating(team, "carol") as on:
         assert "rules@1  suggests it" in on.text
         await on.press("1")
-        assert office.decisions("one")["1.3"].judge_seen
+        assert team.decisions("one")["1.3"].judge_seen
 
 
-async def test_traces_are_ordered_by_disagreement_on_opening(office: Office) -> None:
-    office.label("alice", "a_calm_one", {"1.4": (1, 1)})
-    office.label("bob", "a_calm_one", {})
-    async with adjudicating(office) as on:
+async def test_traces_are_ordered_by_disagreement_on_opening(team: TeamDir) -> None:
+    team.label("alice", "a_calm_one", {"1.4": (1, 1)})
+    team.label("bob", "a_calm_one", {})
+    async with adjudicating(team) as on:
         rows = [row.name for row in adjudicate(on).main_list.rows if row.case_id is None]
         assert rows[0] == "one.json"
         await on.press("1", "1")
         assert [r.name for r in adjudicate(on).main_list.rows if r.case_id is None] == rows
-    async with adjudicating(office) as on:
+    async with adjudicating(team) as on:
         assert [r.name for r in adjudicate(on).main_list.rows if not r.code][-1] == "one.json"
 
 
-async def test_a_study_can_make_boundaries_conflicts(office: Office) -> None:
-    office.label("alice", "three", {"1.3": (3, 6)})
-    office.label("bob", "three", {"1.3": (5, 8)})
-    office.set_study(names_hidden=False, boundaries=True)
-    async with adjudicating(office, "carol") as on:
+async def test_a_study_can_make_boundaries_conflicts(team: TeamDir) -> None:
+    team.label("alice", "three", {"1.3": (3, 6)})
+    team.label("bob", "three", {"1.3": (5, 8)})
+    team.set_study(names_hidden=False, boundaries=True)
+    async with adjudicating(team, "carol") as on:
         rows = list(adjudicate(on).main_list.rows)
         adjudicate(on).main_list.move_to(next(i for i, r in enumerate(rows) if "#" in r.summary))
         await on.press()
         assert "at #3 to #6 / #5" in on.text
         assert "≈ 1.3" in on.text
         await on.press("e", "k", "enter")
-        (target,) = office.decisions("three")["1.3@"].targets
-        trace = office.trace("three")
+        (target,) = team.decisions("three")["1.3@"].targets
+        trace = team.trace("three")
         assert [trace.index_of(key or "") for key in (target.first, target.last)] == [2, 6]
 
 
-async def test_a_moved_end_is_said_in_words(tmp_path: Path) -> None:
-    office = Office(tmp_path / "set")
-    office.label("al at work", "one", {"1.3": (3, 6), "1.4": (5, 8)})
-    office.label("bob", "one", {"1.3": (3, 8), "1.4": (6, 8)})
+async def test_a_moved_end_is_described_in_words(tmp_path: Path) -> None:
+    team = TeamDir(tmp_path / "set")
+    team.label("al at work", "one", {"1.3": (3, 6), "1.4": (5, 8)})
+    team.label("bob", "one", {"1.3": (3, 8), "1.4": (6, 8)})
     people = ("al at work", "bob")
-    office.set_study(names_hidden=False, boundaries=True, annotators=people)
-    async with adjudicating(office, "carol") as on:
+    team.set_study(names_hidden=False, boundaries=True, annotators=people)
+    async with adjudicating(team, "carol") as on:
         assert "where does it end?" in on.text
         summaries = [row.summary for row in adjudicate(on).main_list.rows if row.case_id]
         assert summaries == [
@@ -85,24 +85,24 @@ async def test_a_moved_end_is_said_in_words(tmp_path: Path) -> None:
 
 
 async def test_notes_on_disputed_spans_are_beside_the_side(tmp_path: Path) -> None:
-    office = Office(tmp_path / "set")
-    office.label("alice", "one", {"1.3": (3, 6)})
-    office.label("bob", "one", {"1.3": ABSENT}, finish=False)
-    trace = office.trace("one")
-    with office.store() as store:
+    team = TeamDir(tmp_path / "set")
+    team.label("alice", "one", {"1.3": (3, 6)})
+    team.label("bob", "one", {"1.3": ABSENT}, finish=False)
+    trace = team.trace("one")
+    with team.store() as store:
         session = Session.open(store, trace, MAST, "bob", blind=False)
         session.note_span(trace.span(4).key, "it is another call")
         session.note_span(trace.span(9).key, "elsewhere")
         session.finish(open_modes="absent")
-    office.set_study(names_hidden=False)
-    async with adjudicating(office, "carol") as on:
+    team.set_study(names_hidden=False)
+    async with adjudicating(team, "carol") as on:
         assert "#5: it is another call" in on.text
         assert "elsewhere" not in on.text
 
 
-async def test_hidden_names_are_shown_on_request_and_stored(office: Office) -> None:
-    office.set_study(names_hidden=True)
-    async with adjudicating(office, "carol") as on:
+async def test_hidden_names_are_shown_on_request_and_stored(team: TeamDir) -> None:
+    team.set_study(names_hidden=True)
+    async with adjudicating(team, "carol") as on:
         assert "names hidden" in on.lines[0]
         assert row_at_cursor(on) == "1.3 open"
         sides = adjudicate(on).evidence.sides_panel.sides
@@ -118,7 +118,7 @@ async def test_hidden_names_are_shown_on_request_and_stored(office: Office) -> N
         assert "names hidden (h shows)" in texts[0]
         assert "Each letter is an annotator" in adjudicate(on).evidence.sides_panel.empty_text
         assert f"as {marked.name}" in texts[1]
-        assert office.decisions("one")["1.3"].sides == ("alice",)
+        assert team.decisions("one")["1.3"].sides == ("alice",)
         await on.press("h", "j")
         assert "alice" in on.text
         # A key takes the same side while the names are shown.
@@ -130,23 +130,23 @@ async def test_hidden_names_are_shown_on_request_and_stored(office: Office) -> N
         assert "alice" not in on.text
 
 
-async def test_a_study_can_ask_for_reasons(office: Office) -> None:
-    office.set_study(names_hidden=False, reasons=True)
-    async with adjudicating(office, "carol") as on:
+async def test_a_study_can_ask_for_reasons(team: TeamDir) -> None:
+    team.set_study(names_hidden=False, reasons=True)
+    async with adjudicating(team, "carol") as on:
         await on.press("1")
         assert isinstance(on.app.screen, NoteScreen)
-        assert office.decisions("one")["1.3"].reason == ""
+        assert team.decisions("one")["1.3"].reason == ""
         await on.press(*"so it is", "enter")
-        assert office.decisions("one")["1.3"].reason == "so it is"
+        assert team.decisions("one")["1.3"].reason == "so it is"
         assert row_at_cursor(on) == "3.1 open"
         await on.press("0", "escape")
-        assert (office.decisions("one")["3.1"].reason, row_at_cursor(on)) == ("", "1.4 open")
+        assert (team.decisions("one")["3.1"].reason, row_at_cursor(on)) == ("", "1.4 open")
         await on.press("u", "u")
-        assert not office.decisions("one")
+        assert not team.decisions("one")
 
 
-async def test_without_a_study_names_are_shown_and_reasons_are_optional(office: Office) -> None:
-    async with adjudicating(office) as on:
+async def test_without_a_study_names_are_shown_and_reasons_are_optional(team: TeamDir) -> None:
+    async with adjudicating(team) as on:
         assert "1 alice" in on.text
         await on.press("h")
         assert "bob" not in on.text
@@ -156,18 +156,18 @@ async def test_without_a_study_names_are_shown_and_reasons_are_optional(office: 
         await on.press("1")
         assert isinstance(on.app.screen, AdjudicateScreen)
         await on.press("m", *"late", "enter")
-        assert office.decisions("one")["1.3"].reason == "late"
+        assert team.decisions("one")["1.3"].reason == "late"
         assert row_at_cursor(on) == "3.1 open"
         await on.press("k")
         assert "late" in on.text
         await on.press("m", *"r", "enter")
-        assert office.decisions("one")["1.3"].reason == "later"
+        assert team.decisions("one")["1.3"].reason == "later"
 
 
-async def test_agreed_modes_are_overruled_by_x_alone(office: Office) -> None:
-    office.label("alice", "three", {"1.3": (3, 4)})
-    office.label("bob", "three", {"1.3": (3, 4)})
-    async with adjudicating(office) as on:
+async def test_agreed_modes_are_overruled_by_x_alone(team: TeamDir) -> None:
+    team.label("alice", "three", {"1.3": (3, 4)})
+    team.label("bob", "three", {"1.3": (3, 4)})
+    async with adjudicating(team) as on:
         await on.press("x")
         assert "v lists" in last_message(on)
         await on.press("v", "}", "}")
@@ -175,35 +175,35 @@ async def test_agreed_modes_are_overruled_by_x_alone(office: Office) -> None:
             await on.press("j")
         await on.press("1", "b", "0")
         assert "x overrules" in last_message(on)
-        assert not office.decisions("three")
+        assert not team.decisions("three")
         await on.press("x")
-        assert office.decisions("three")["1.3"].value is ABSENT
+        assert team.decisions("three")["1.3"].value is ABSENT
         assert row_at_cursor(on) == "1.4 agreed"
         await on.press("x")
-        decided = office.decisions("three")["1.4"]
+        decided = team.decisions("three")["1.4"]
         assert (decided.value, decided.targets[0].is_whole) == (PRESENT, True)
         await on.press("u", "u")
-        assert not office.decisions("three")
+        assert not team.decisions("three")
 
 
-async def test_a_changed_side_is_shown_and_the_decision_confirmed(office: Office) -> None:
-    async with adjudicating(office) as on:
+async def test_a_changed_side_is_shown_and_the_decision_confirmed(team: TeamDir) -> None:
+    async with adjudicating(team) as on:
         await on.press("1", "c")
         assert "nothing to confirm" in last_message(on)
-    office.label("bob", "one", {"1.3": (3, 4)})
-    async with adjudicating(office) as on:
+    team.label("bob", "one", {"1.3": (3, 4)})
+    async with adjudicating(team) as on:
         assert "1 to confirm" in on.lines[0]
         adjudicate(on).main_list.move_to(1)
         await on.press()
         assert row_at_cursor(on) == "1.3 changed"
         assert not missing(on.text, "! then absent", ", still right?", "c confirm")
-        before = office.decisions("one")["1.3"]
+        previous = team.decisions("one")["1.3"]
         await on.press("c")
-        after = office.decisions("one")["1.3"]
+        after = team.decisions("one")["1.3"]
         assert (after.value, after.targets, after.sides) == (
-            before.value,
-            before.targets,
-            before.sides,
+            previous.value,
+            previous.targets,
+            previous.sides,
         )
         assert "to confirm" not in on.lines[0]
         adjudicate(on).main_list.move_to(1)
@@ -212,19 +212,19 @@ async def test_a_changed_side_is_shown_and_the_decision_confirmed(office: Office
         assert "No side has changed its answer" in last_message(on)
 
 
-async def test_all_hidden_traces_are_taken_on_at_once(office: Office) -> None:
-    async with adjudicating(office, "dan") as on:
+async def test_adjudication_of_all_hidden_traces_begins_at_once(team: TeamDir) -> None:
+    async with adjudicating(team, "dan") as on:
         await on.press("enter")
         assert "adjudicate all 2" in on.text
         await on.press("e")
         assert "0 of 3 decided" in on.lines[0]
-        assert office.adjudicates("dan", "one")
-        assert office.adjudicates("dan", "two")
+        assert team.adjudicates("dan", "one")
+        assert team.adjudicates("dan", "two")
 
 
-async def test_a_retest_looks_like_any_hidden_trace(office: Office) -> None:
-    office.set_study(names_hidden=False, retests=1.0)
-    async with adjudicating(office) as on:
+async def test_a_retest_looks_like_any_hidden_trace(team: TeamDir) -> None:
+    team.set_study(names_hidden=False, retests=1.0)
+    async with adjudicating(team) as on:
         assert "hidden" in on.text
         assert "back" not in on.text.replace("Esc back", "")
         assert "bob has finished this trace" in " ".join(on.text.split())
@@ -235,52 +235,52 @@ async def test_a_retest_looks_like_any_hidden_trace(office: Office) -> None:
         assert "every one" not in question
 
 
-def guidelines(office: Office) -> list[tuple[str, str, bool]]:
+def guidelines(team: TeamDir) -> list[tuple[str, str, bool]]:
     """Return the guidelines: code, text, and whether a trace is the occasion."""
-    with office.store() as store:
+    with team.store() as store:
         written = store.guidelines(MAST.ref)
     return [(CODES[g.mode], g.text, g.trace_id is not None) for g in written]
 
 
-def decide(office: Office, name: str, guideline: str) -> None:
+def decide(team: TeamDir, name: str, guideline: str) -> None:
     """Decide the first conflict of a trace for alice, and write a guideline on it."""
-    with office.store() as store:
-        trace_id = office.trace_id(store, name)
-        work = Adjudication(store, MAST, trace_id, "alice", order=office.trace(name).index_of)
+    with team.store() as store:
+        trace_id = team.trace_id(store, name)
+        work = Adjudication(store, MAST, trace_id, "alice", order=team.trace(name).index_of)
         conflict = work.gold.conflicts[0]
         work.decide(conflict, choice_of_side(conflict, "alice"))
         guidelines = GuidelineBook(store, MAST, "alice")
         guidelines.write(conflict.mode, guideline, trace_id=trace_id, item=conflict.id)
 
 
-async def test_guidelines_are_written_edited_and_undone(office: Office) -> None:
-    async with adjudicating(office) as on:
+async def test_guidelines_are_written_edited_and_undone(team: TeamDir) -> None:
+    async with adjudicating(team) as on:
         await on.press("1", "k", "p")
         assert isinstance(on.app.screen, GuidelinesScreen)
         assert "1.3 Step repetition" in on.lines[0]
         assert "one.json: present at #3 to #8" in on.text
         await on.press("m", *"[red]Twice[/red]", "enter")
-        assert guidelines(office) == [("1.3", "[red]Twice[/red]", True)]
+        assert guidelines(team) == [("1.3", "[red]Twice[/red]", True)]
         assert "• [red]Twice[/red]" in on.text
         await on.press("tab", "e", *" is it", "enter")
-        assert guidelines(office) == [("1.3", "[red]Twice[/red] is it", True)]
+        assert guidelines(team) == [("1.3", "[red]Twice[/red] is it", True)]
         await on.press("x")
-        assert guidelines(office) == []
+        assert guidelines(team) == []
         await on.press("u")
-        assert guidelines(office) == [("1.3", "[red]Twice[/red] is it", True)]
+        assert guidelines(team) == [("1.3", "[red]Twice[/red] is it", True)]
         await on.press("u", "u", "u")
-        assert guidelines(office) == []
+        assert guidelines(team) == []
         assert "Nothing of yours" in last_message(on)
         await on.press("U", "U")
-        assert [text for _, text, _ in guidelines(office)] == ["[red]Twice[/red] is it"]
+        assert [text for _, text, _ in guidelines(team)] == ["[red]Twice[/red] is it"]
         await on.press("}", "m", *"Not here", "enter")
-        assert ("1.4", "Not here", False) in guidelines(office)
+        assert ("1.4", "Not here", False) in guidelines(team)
 
 
-async def test_annotators_read_guidelines_without_hidden_cases(office: Office) -> None:
-    decide(office, "one", "Twice is enough")
-    place = office.folder / "one.json"
-    async with stage(place, workspace=office.workspace, annotator="eve") as on:
+async def test_annotators_read_guidelines_without_hidden_cases(team: TeamDir) -> None:
+    decide(team, "one", "Twice is enough")
+    path = team.folder / "one.json"
+    async with stage(path, workspace=team.workspace, annotator="eve") as on:
         on.annotate.modes.go_to(SLUGS["1.3"])
         await on.press("P")
         assert isinstance(on.app.screen, GuidelinesScreen)
@@ -294,7 +294,7 @@ async def test_annotators_read_guidelines_without_hidden_cases(office: Office) -
         assert "write them in adjudication" in last_message(on)
         await on.press("escape")
         assert isinstance(on.app.screen, AnnotateScreen)
-    async with stage(place, workspace=office.workspace, annotator="alice") as on:
+    async with stage(path, workspace=team.workspace, annotator="alice") as on:
         await on.press("j", "j", "P")  # the mode of the label there
         assert "one.json: present at #3 to #8" in on.text
         await on.press("tab", "tab", "enter")
@@ -304,13 +304,13 @@ async def test_annotators_read_guidelines_without_hidden_cases(office: Office) -
         assert isinstance(on.app.screen, GuidelinesScreen)
 
 
-async def test_the_title_tells_the_role_in_the_study(office: Office) -> None:
-    office.set_study(names_hidden=False, blind=False)
+async def test_the_title_shows_the_role_in_the_study(team: TeamDir) -> None:
+    team.set_study(names_hidden=False, blind=False)
     for person, in_library, elsewhere in (
         ("carol", "carol · adjudicator", "carol · adjudicator "),
         ("alice", "alice · suggestions shown", " alice "),
     ):
-        async with stage(office.folder, workspace=office.workspace, annotator=person) as on:
+        async with stage(team.folder, workspace=team.workspace, annotator=person) as on:
             for key, role in (("L", in_library), ("K", elsewhere), ("S", elsewhere)):
                 await on.press(key)
                 assert role in on.lines[0]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
+from functools import partial
 
 import pytest
 
@@ -15,29 +15,22 @@ from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.reports.agreement import AgreementScreen
 from mast_tui.ui.reports.agreement_traces import AgreementTracesScreen
 from mast_tui.ui.reports.lines import value_text
-from tests.ui.office import Office, last_message
-from tests.ui.stage import MAST, SLUGS, Stage, finding, missing, stage, suggest
+from tests.ui.stage import MAST, SLUGS, Stage, finding, missing, suggest
+from tests.ui.team_dir import TeamDir, last_message, screen_of_key
 
 
 @pytest.fixture
-def finished(office: Office) -> Office:
+def finished(team: TeamDir) -> TeamDir:
     """alice and bob have finished two traces; they differ on 1.3 in one of them."""
-    office.label("alice", "one", {"1.3": (3, 8), "2.6": (9, 9)})
-    office.label("bob", "one", {"2.6": (9, 9)})
-    office.label("alice", "two", {"1.3": (3, 4)})
-    office.label("bob", "two", {"1.3": (3, 4)})
-    return office
+    team.label("alice", "one", {"1.3": (3, 8), "2.6": (9, 9)})
+    team.label("bob", "one", {"2.6": (9, 9)})
+    team.label("alice", "two", {"1.3": (3, 4)})
+    team.label("bob", "two", {"1.3": (3, 4)})
+    return team
 
 
-@asynccontextmanager
-async def agreeing(
-    office: Office, who: str = "alice", size: tuple[int, int] = (120, 40), *, blind: bool = False
-) -> AsyncIterator[Stage]:
-    async with stage(
-        office.folder, workspace=office.workspace, annotator=who, size=size, blind=blind
-    ) as on:
-        await on.press("K")
-        yield on
+agreeing = partial(screen_of_key, "K", AgreementScreen)
+"""Opens the agreement screen."""
 
 
 def cells(on: Stage, code: str) -> Mapping[str, str]:
@@ -59,7 +52,7 @@ def detail_of(on: Stage) -> str:
     return on.screen(AgreementScreen).detail.text
 
 
-async def test_figures_and_pages(finished: Office) -> None:
+async def test_figures_and_pages(finished: TeamDir) -> None:
     assert finished.passes("alice", "one")[-1].revealed_at is None
     async with agreeing(finished) as on:
         assert not missing(on.lines[0], "alice and bob", "2 traces finished by both")
@@ -105,7 +98,7 @@ async def test_figures_and_pages(finished: Office) -> None:
         assert "choose a mode" in last_message(on).lower()
 
 
-async def test_intervals_are_explained(finished: Office) -> None:
+async def test_intervals_are_explained(finished: TeamDir) -> None:
     finished.label("alice", "three", {})
     finished.label("bob", "three", {"3.1": (4, 4)})
     async with agreeing(finished) as on:
@@ -118,7 +111,7 @@ async def test_intervals_are_explained(finished: Office) -> None:
         assert "trace × mode pairs with verdicts by both" in detail_of(on)
 
 
-async def test_hidden_traces_are_counted_as_adjudicator(finished: Office) -> None:
+async def test_hidden_traces_are_counted_as_adjudicator(finished: TeamDir) -> None:
     async with agreeing(finished, "carol") as on:
         assert "2 traces are hidden from you: finish" in on.text
         await on.press("j")
@@ -139,7 +132,7 @@ async def test_hidden_traces_are_counted_as_adjudicator(finished: Office) -> Non
         assert "No trace is excluded" in last_message(on)
 
 
-async def test_first_or_last_passes_are_counted(finished: Office) -> None:
+async def test_first_or_last_passes_are_counted(finished: TeamDir) -> None:
     # After finishing, a change opens a second look, which only the last passes hold.
     finished.label("bob", "one", {"1.3": (3, 8)})
     async with agreeing(finished) as on:
@@ -154,17 +147,17 @@ async def test_first_or_last_passes_are_counted(finished: Office) -> None:
         assert cells(on, "1.3")["raw_agreement"] == "1.00"
 
 
-async def test_agreement_without_two_annotators(office: Office) -> None:
-    office.label("alice", "one", {})
-    async with agreeing(office) as on:
+async def test_agreement_without_two_annotators(team: TeamDir) -> None:
+    team.label("alice", "one", {})
+    async with agreeing(team) as on:
         assert not missing(on.text, "two people who have finished", "alice has finished 1 trace.")
-        command = f"mast-tui {office.folder} --workspace {office.workspace} --annotator NAME"
+        command = f"mast-tui {team.folder} --workspace {team.workspace} --annotator NAME"
         assert "".join(command.split()) in "".join(on.text.split())
         await on.press("5")
         assert "No judge has labelled a trace" in on.text
 
 
-async def test_main_columns_fit_on_a_narrow_terminal(finished: Office) -> None:
+async def test_main_columns_fit_on_a_narrow_terminal(finished: TeamDir) -> None:
     finished.label("carol", "one", {"3.1": VerdictValue.UNSURE})
     async with agreeing(finished, size=(80, 24)) as on:
         for title in ("n", "raw", "mean κ", "α", "AC1"):
@@ -174,7 +167,7 @@ async def test_main_columns_fit_on_a_narrow_terminal(finished: Office) -> None:
             assert cells(on, code)["cohen_kappa"] in row.split()
 
 
-async def test_a_pair_unfolds_and_lists_its_traces(finished: Office) -> None:
+async def test_a_pair_unfolds_and_lists_its_traces(finished: TeamDir) -> None:
     finished.label("carol", "one", {"1.3": (3, 8)})
     async with agreeing(finished) as on:
         await on.press("3", "down")
@@ -202,7 +195,7 @@ async def test_a_pair_unfolds_and_lists_its_traces(finished: Office) -> None:
         assert "▌  ▸ alice and carol, by mode" in on.text
 
 
-async def test_a_judge_is_compared_with_gold_and_with_people(finished: Office) -> None:
+async def test_a_judge_is_compared_with_gold_and_with_people(finished: TeamDir) -> None:
     trace = finished.trace("one")
     suggest(finished.workspace, trace, [finding(trace, "1.3", 3, 8)])
     suggest(finished.workspace, finished.trace("two"), [])
@@ -225,7 +218,7 @@ async def test_a_judge_is_compared_with_gold_and_with_people(finished: Office) -
         assert cells(on, "1.3")["n"] == "1"
 
 
-async def test_blind_annotators_see_no_judge_on_other_traces(finished: Office) -> None:
+async def test_blind_annotators_see_no_judge_on_other_traces(finished: TeamDir) -> None:
     for name in ("one", "three"):
         trace = finished.trace(name)
         suggest(finished.workspace, trace, [finding(trace, "1.3", 3, 8)])
@@ -240,7 +233,7 @@ async def test_blind_annotators_see_no_judge_on_other_traces(finished: Office) -
         assert "that only the judge has labelled" not in detail_of(on)
 
 
-async def test_new_finishes_are_announced_and_counted_on_request(finished: Office) -> None:
+async def test_new_finishes_are_announced_and_counted_on_request(finished: TeamDir) -> None:
     async with agreeing(finished) as on:
         assert cells(on, "1.3")["n"] == "2"
         finished.label("alice", "three", {})
@@ -256,25 +249,25 @@ async def test_new_finishes_are_announced_and_counted_on_request(finished: Offic
 
 
 @pytest.fixture
-def differing(office: Office) -> Office:
-    """Both say that 1.3 is present in ``both``, bob alone in ``bobs``, nobody in ``none``."""
+def differing(team: TeamDir) -> TeamDir:
+    """Both label 1.3 in ``both``, bob alone in ``bobs``, and no one in ``none``."""
     for name, alice, bob in (("none", 0, 0), ("both", 1, 1), ("bobs", 0, 1)):
-        office.label("alice", name, {"1.3": (3, 8)} if alice else {})
-        office.label("bob", name, {"1.3": (5, 8)} if bob else {})
-    return office
+        team.label("alice", name, {"1.3": (3, 8)} if alice else {})
+        team.label("bob", name, {"1.3": (5, 8)} if bob else {})
+    return team
 
 
-def listed(on: Stage) -> list[str]:
+def listed_names(on: Stage) -> list[str]:
     return [
         str(row.cells["trace"]).removesuffix(".json")
         for row in on.screen(AgreementTracesScreen).main_list.rows
     ]
 
 
-async def test_traces_behind_figures_lead_to_their_screens(differing: Office) -> None:
+async def test_source_traces_of_figures_lead_to_their_screens(differing: TeamDir) -> None:
     async with agreeing(differing) as on:
         await on.press("j", "j", "enter")
-        assert listed(on) == ["bobs", "both", "none"]
+        assert listed_names(on) == ["bobs", "both", "none"]
         assert "1 where the sides differ" in on.lines[0]
         assert on.screen(AgreementTracesScreen).detail.text.splitlines()[:2] == [
             "alice: absent",
@@ -303,18 +296,18 @@ async def test_traces_behind_figures_lead_to_their_screens(differing: Office) ->
         assert agreement.row == agreement.rows[2]
         await on.press("g")
         await on.press("j", "j", "enter", "v")
-        assert listed(on) == ["bobs"]
+        assert listed_names(on) == ["bobs"]
         await on.press("v")
-        assert len(listed(on)) == 3
+        assert len(listed_names(on)) == 3
         await on.press("escape", "g", "enter", "v")
         assert "differ in none" in on.screen(AgreementTracesScreen).hints.message
         await on.press("escape", "g")
         await on.press(*(["j"] * (len(MAST.modes) + 1)), "enter")
-        assert len(listed(on)) == 3 * len(MAST.modes)
+        assert len(listed_names(on)) == 3 * len(MAST.modes)
         assert on.screen(AgreementTracesScreen).main_list.rows[0].cells["code"] == "1.3"
         await on.press("escape", "4")
         await on.press("g", "j", "j", "enter")
-        assert listed(on) == ["both", "bobs"]
+        assert listed_names(on) == ["both", "bobs"]
         assert on.screen(AgreementTracesScreen).detail.text.splitlines()[:2] == [
             "alice: #3–8",
             "bob: #5–8",
@@ -322,7 +315,7 @@ async def test_traces_behind_figures_lead_to_their_screens(differing: Office) ->
 
 
 async def test_annotators_open_the_trace_at_the_label_if_others_adjudicate(
-    differing: Office,
+    differing: TeamDir,
 ) -> None:
     differing.set_study("one")
     async with agreeing(differing) as on:
@@ -332,7 +325,7 @@ async def test_annotators_open_the_trace_at_the_label_if_others_adjudicate(
         assert on.number == 5
 
 
-async def test_errors_of_a_judge_open_at_its_suggestion(differing: Office) -> None:
+async def test_errors_of_a_judge_open_at_its_suggestion(differing: TeamDir) -> None:
     for name, spans in (("none", (9, 9)), ("both", (3, 8)), ("bobs", (3, 3))):
         trace = differing.trace(name)
         suggest(differing.workspace, trace, [finding(trace, "1.3", *spans)])
@@ -344,9 +337,9 @@ async def test_errors_of_a_judge_open_at_its_suggestion(differing: Office) -> No
             "false alarm",
             "",
         }
-        assert listed(on)[-1] == "both"
+        assert listed_names(on)[-1] == "both"
         await on.press("v")
-        await on.press(*(["j"] * listed(on).index("none")), "enter")
+        await on.press(*(["j"] * listed_names(on).index("none")), "enter")
         assert isinstance(on.app.screen, AnnotateScreen)
         assert on.number == 9
         await on.press("escape", "escape")
@@ -354,7 +347,7 @@ async def test_errors_of_a_judge_open_at_its_suggestion(differing: Office) -> No
         assert "against alice" in on.lines[0]
 
 
-async def test_figures_are_updated_on_coming_back(differing: Office) -> None:
+async def test_figures_are_updated_on_return(differing: TeamDir) -> None:
     for name in ("none", "both", "bobs"):
         suggest(differing.workspace, differing.trace(name), [])
     async with agreeing(differing) as on:

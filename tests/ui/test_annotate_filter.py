@@ -34,13 +34,13 @@ from tests.ui.stage import Stage, finding, missing, read_trace, stage, suggest, 
 @pytest.fixture
 def workspace(tmp_path: Path, small: Path) -> Path:
     """Suggestions on #4 and on #9."""
-    place = tmp_path / "workspace.db"
+    path = tmp_path / "workspace.db"
     trace = read_trace(small)
-    suggest(place, trace, [finding(trace, "1.3", 4, 4), finding(trace, "2.6", 9, 9)])
-    return place
+    suggest(path, trace, [finding(trace, "1.3", 4, 4), finding(trace, "2.6", 9, 9)])
+    return path
 
 
-def shown(on: Stage) -> list[int]:
+def shown_numbers(on: Stage) -> list[int]:
     timeline = on.annotate.timeline
     return [timeline.rows.index_at(row) + 1 for row in range(timeline.row_count)]
 
@@ -58,11 +58,11 @@ async def test_kinds_are_chosen_by_keys_and_ranges_follow_the_filter(small: Path
     async with stage(small) as on:
         await on.press("j", "j", "F", "c")
         assert "tool calls · 4 of 12" in choice(on)
-        assert shown(on) == [3, 5, 7, 10]
+        assert shown_numbers(on) == [3, 5, 7, 10]
         await on.press("o")
-        assert shown(on) == [3, 4, 5, 6, 7, 8, 10, 11]
+        assert shown_numbers(on) == [3, 4, 5, 6, 7, 8, 10, 11]
         await on.press("o", "enter")
-        assert (shown(on), title(on)) == ([3, 5, 7, 10], "Timeline · tool calls · 4 of 12")
+        assert (shown_numbers(on), title(on)) == ([3, 5, 7, 10], "Timeline · tool calls · 4 of 12")
         assert on.number == 3
         await on.press("j")
         assert on.number == 5
@@ -77,56 +77,56 @@ async def test_kinds_are_chosen_by_keys_and_ranges_follow_the_filter(small: Path
 async def test_everything_is_shown_again(small: Path) -> None:
     async with stage(small) as on:
         await on.press("j", "F", "c", "escape")
-        assert (len(shown(on)), on.number, title(on)) == (12, 2, "Timeline")
+        assert (len(shown_numbers(on)), on.number, title(on)) == (12, 2, "Timeline")
         await on.press("F", "c")
         await on.press("enter")
-        assert len(shown(on)) < 12
+        assert len(shown_numbers(on)) < 12
         await on.press("escape")
-        assert (len(shown(on)), on.number, title(on)) == (12, 3, "Timeline")
+        assert (len(shown_numbers(on)), on.number, title(on)) == (12, 3, "Timeline")
         await on.press("F", "c", "e", "x")
         assert "all 12 spans" in choice(on)
         await on.press("enter")
-        assert len(shown(on)) == 12
+        assert len(shown_numbers(on)) == 12
         await on.press("g")
         await on.press("j", "F", "g")
         assert "log records · 0 of 12" in choice(on)
-        assert shown(on) == []
+        assert shown_numbers(on) == []
         await on.press("enter")
-        assert len(shown(on)) == 12
+        assert len(shown_numbers(on)) == 12
         assert "Filter removed: no span matches" in on.message
         assert on.number == 2
 
 
 async def test_escape_undoes_filter_and_search_in_reverse_order(small: Path) -> None:
     async with stage(small) as on:
-        everything = len(shown(on))
+        everything = len(shown_numbers(on))
         await on.press("/", *"pod", "enter")
         await on.press("F", "c", "enter")
-        assert (on.annotate.state.needle, len(shown(on))) == ("pod", 4)
+        assert (on.annotate.state.needle, len(shown_numbers(on))) == ("pod", 4)
         await on.press("escape")
-        assert (on.annotate.state.needle, len(shown(on))) == ("pod", everything)
+        assert (on.annotate.state.needle, len(shown_numbers(on))) == ("pod", everything)
         await on.press("escape")
         assert on.annotate.state.needle == ""
         await on.press("F", "c", "enter")
-        narrowed = len(shown(on))
+        narrowed = len(shown_numbers(on))
         await on.press("/", *"zzz", "enter")
         await on.press("escape")
-        assert (on.annotate.state.needle, len(shown(on))) == ("", narrowed)
+        assert (on.annotate.state.needle, len(shown_numbers(on))) == ("", narrowed)
         await on.press("escape")
-        assert len(shown(on)) == everything
+        assert len(shown_numbers(on)) == everything
         await on.press("g")
         await on.press("/", *"restart", "enter")
         await on.press("F", "/", "enter")
-        assert shown(on) == [1, 9, 10, 11]
+        assert shown_numbers(on) == [1, 9, 10, 11]
         await on.press("/", *"ed")
-        assert shown(on) == [11]
+        assert shown_numbers(on) == [11]
         await on.press("escape")
-        assert len(shown(on)) == 12
+        assert len(shown_numbers(on)) == 12
         assert "the search has ended" in on.message
         await on.press("g")
         await on.press("F", "m", "enter")
         await on.press("/", *"crashloop", "enter")
-        assert (len(shown(on)), on.number) == (12, 4)
+        assert (len(shown_numbers(on)), on.number) == (12, 4)
         await on.press("n")
         assert on.number == 6
 
@@ -136,14 +136,14 @@ async def test_labelled_and_suggested_spans_and_leaving_the_filter(
 ) -> None:
     async with stage(small, workspace=workspace) as on:
         await on.press("j", "v", "j", "1", "1", "F", "l", "enter")
-        assert shown(on) == [2, 3]
+        assert shown_numbers(on) == [2, 3]
         await on.press("F", "l", "s", "enter")
-        assert (shown(on), title(on)) == ([4, 9], "Timeline · suggested · 2 of 12")
+        assert (shown_numbers(on), title(on)) == ([4, 9], "Timeline · suggested · 2 of 12")
         await on.press("escape", "g")
         await on.press("F", "m", "enter")
-        assert 4 not in shown(on)
+        assert 4 not in shown_numbers(on)
         await on.press("]")
-        assert (on.number, len(shown(on))) == (4, 12)
+        assert (on.number, len(shown_numbers(on))) == (4, 12)
         assert "Filter removed: #4 does not match" in on.message
         assert title(on) == "Timeline"
 
@@ -153,7 +153,7 @@ async def test_blind_annotators_are_offered_no_suggestions(small: Path, workspac
         await on.press("F")
         assert "suggested" not in choice(on)
         await on.press("s")
-        assert len(shown(on)) == 12
+        assert len(shown_numbers(on)) == 12
         assert on.annotate.filter.present_filter == NO_FILTER
 
 
@@ -161,9 +161,9 @@ async def test_another_trace_is_not_filtered(small: Path, tmp_path: Path) -> Non
     other = write_trace(tmp_path / "z.json")
     async with stage(small, other) as on:
         await on.press("enter", "F", "c", "enter")
-        assert len(shown(on)) == 4
+        assert len(shown_numbers(on)) == 4
         await on.press(">")
-        assert (len(shown(on)), title(on)) == (12, "Timeline")
+        assert (len(shown_numbers(on)), title(on)) == (12, "Timeline")
 
 
 async def test_kinds_are_clicked_and_log_records_left_out(small: Path) -> None:
@@ -171,7 +171,7 @@ async def test_kinds_are_clicked_and_log_records_left_out(small: Path) -> None:
         await on.press("F")
         await on.pilot.click(".offer")
         await on.press("enter")
-        assert shown(on) == [1, 2, 9, 12]
+        assert shown_numbers(on) == [1, 2, 9, 12]
         await on.press("escape")
         await on.press("F", "n")
         assert not missing(choice(on), "no log records · 12 of 12", "[x] all but log records")
@@ -197,7 +197,8 @@ async def test_search_and_filter_cover_spans_that_are_read_later(tmp_path: Path)
 
 TRACE = SmallTrace("a", "b", "c", "d", "e")
 SPAN = TRACE.span(2)
-NO_LOGS, ERRORS = Condition("no_logs"), Condition("errors")
+NO_LOGS = Condition("no_logs")
+ERRORS = Condition("errors")
 
 
 def keeps(chosen: SpanFilter, marks: Mapping[str, Set[int]], span: Span) -> bool:
@@ -223,7 +224,7 @@ def steps(kinds: Sequence[SpanKind], agents: Sequence[str], failed: Set[int]) ->
     ]
 
 
-class Steps(SmallTrace):
+class StepTrace(SmallTrace):
     """A trace of these steps."""
 
     def __init__(self, spans: Sequence[Span]) -> None:
@@ -234,7 +235,7 @@ class Steps(SmallTrace):
         return self._steps[index]
 
 
-places = st.frozensets(st.integers(0, 29))
+index_sets = st.frozensets(st.integers(0, 29))
 conditions = [Condition(name) for name in ("no_logs", "errors", "labelled", "suggested", "matches")]
 filters = st.frozensets(
     st.sampled_from(conditions)
@@ -246,9 +247,9 @@ filters = st.frozensets(
 @given(
     st.lists(st.sampled_from(SpanKind), max_size=30),
     st.sampled_from(["a", "ab", "abc"]),
-    places,
+    index_sets,
     filters,
-    st.tuples(places, places, places),
+    st.tuples(index_sets, index_sets, index_sets),
     st.integers(1, 12),
 )
 def test_filters_keep_the_spans_that_match(
@@ -260,16 +261,18 @@ def test_filters_keep_the_spans_that_match(
     most: int,
 ) -> None:
     spans = steps(kinds, agents, failed)
-    labelled, suggested, matches = marks
+    labelled, suggested, with_hits = marks
     hits = Hits(15)
-    hits.add((index, 1) for index in sorted(matches))
-    own, asked = (SpanRanges((index, index) for index in found) for found in (labelled, suggested))
-    narrowing = FilterScan(Steps(spans), chosen, MarkedSpans(own, asked, hits))
-    found: list[int] = []
-    while narrowing.checked_count < len(spans):
-        found += narrowing.check_more(most)
-    named = {"labelled": labelled, "suggested": suggested, "matches": matches}
-    assert found == [span.index for span in spans if keeps(chosen, named, span)]
+    hits.add((index, 1) for index in sorted(with_hits))
+    labelled_ranges = SpanRanges((index, index) for index in labelled)
+    suggested_ranges = SpanRanges((index, index) for index in suggested)
+    marked = MarkedSpans(labelled_ranges, suggested_ranges, hits)
+    scan = FilterScan(StepTrace(spans), chosen, marked)
+    passing: list[int] = []
+    while scan.checked_count < len(spans):
+        passing += scan.check_more(most)
+    named = {"labelled": labelled, "suggested": suggested, "matches": with_hits}
+    assert passing == [span.index for span in spans if keeps(chosen, named, span)]
 
 
 def test_a_filter_reads_columns_slice_by_slice() -> None:
@@ -281,12 +284,12 @@ def test_a_filter_reads_columns_slice_by_slice() -> None:
             return TRACE.columns(first, end)
 
     chosen = SpanFilter({Condition("agent", "agent"), Condition("kind", SpanKind.MESSAGE)})
-    narrowing = FilterScan(Columns("a", "b", "c", "d", "e"), chosen, MarkedSpans())
-    assert list(narrowing.check_more(9)) == [0, 1, 2, 3, 4]
+    scan = FilterScan(Columns("a", "b", "c", "d", "e"), chosen, MarkedSpans())
+    assert list(scan.check_more(9)) == [0, 1, 2, 3, 4]
     matches = MarkedSpans(matches=SpanRanges([(0, 0), (2, 4)]))
-    narrowing = FilterScan(TRACE, SpanFilter({Condition("matches")}), matches)
-    assert (list(narrowing.check_more(3)), narrowing.checked_count) == ([0, 2], 3)
-    assert (list(narrowing.check_more(10)), list(narrowing.check_more(10))) == ([3, 4], [])
+    scan = FilterScan(TRACE, SpanFilter({Condition("matches")}), matches)
+    assert (list(scan.check_more(3)), scan.checked_count) == ([0, 2], 3)
+    assert (list(scan.check_more(10)), list(scan.check_more(10))) == ([3, 4], [])
 
 
 def test_descriptions() -> None:
@@ -300,21 +303,23 @@ def test_descriptions() -> None:
 
 def test_places_of_targets() -> None:
     targets = [Target("k3", "k1"), Target(None, None), Target("k9", "k9"), Target("k4", "k9")]
-    found = [span_range_of(target, TRACE.index_of) for target in targets]
-    assert found == [(1, 3), None, None, (4, 4)]
+    ranges = [span_range_of(target, TRACE.index_of) for target in targets]
+    assert ranges == [(1, 3), None, None, (4, 4)]
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 6)), max_size=8))
 def test_span_ranges_hold_the_indices_of_all_ranges(spans: list[tuple[int, int]]) -> None:
     ranges = [(first, first + more) for first, more in spans]
-    found = SpanRanges(ranges)
-    wanted = [i for i in range(40) if any(a <= i <= b for a, b in ranges)]
-    assert list(found.within(0, 40)) == wanted
-    assert list(found.within(7, 20)) == [i for i in wanted if 7 <= i < 20]
+    span_ranges = SpanRanges(ranges)
+    expected = [i for i in range(40) if any(a <= i <= b for a, b in ranges)]
+    assert list(span_ranges.within(0, 40)) == expected
+    assert list(span_ranges.within(7, 20)) == [i for i in expected if 7 <= i < 20]
 
 
 def test_slow_steps_and_idle_times_are_found_across_slices() -> None:
-    call, result, message = SpanKind.TOOL_CALL, SpanKind.TOOL_RESULT, SpanKind.MESSAGE
+    call = SpanKind.TOOL_CALL
+    result = SpanKind.TOOL_RESULT
+    message = SpanKind.MESSAGE
     times = (
         (message, 0.0, None),
         (call, 1.0, 11.0),
@@ -332,10 +337,10 @@ def test_slow_steps_and_idle_times_are_found_across_slices() -> None:
         for index, (kind, start, end) in enumerate(times)
     ]
     for limit in (1, 3, 20):
-        found = {}
+        matches = {}
         for name in ("slow", "idle"):
-            scan = FilterScan(Steps(spans), SpanFilter({Condition(name)}), MarkedSpans())
-            found[name] = [i for _ in range(len(spans)) for i in scan.check_more(limit)]
-        assert found == {"slow": [1, 5, 8], "idle": [7]}
-    both = FilterScan(Steps(spans), SpanFilter({ERRORS, Condition("slow")}), MarkedSpans())
+            scan = FilterScan(StepTrace(spans), SpanFilter({Condition(name)}), MarkedSpans())
+            matches[name] = [i for _ in range(len(spans)) for i in scan.check_more(limit)]
+        assert matches == {"slow": [1, 5, 8], "idle": [7]}
+    both = FilterScan(StepTrace(spans), SpanFilter({ERRORS, Condition("slow")}), MarkedSpans())
     assert list(both.check_more(20)) == []

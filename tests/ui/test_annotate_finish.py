@@ -9,13 +9,13 @@ import pytest
 from mast_tui.labels import PassKind, VerdictValue
 from tests.cli.conftest import configure
 from tests.ui.stage import MAST, SLUGS, missing, stage, write_trace
-from tests.ui.test_annotate_reading import LONG, repeating
+from tests.ui.test_annotate_reading import LONG, repeated_messages
 
 
 @pytest.fixture
 def long(tmp_path: Path) -> Path:
     """A trace of six spans, of which only the one under the cursor is read."""
-    return write_trace(tmp_path / "long.json", repeating(2))
+    return write_trace(tmp_path / "long.json", repeated_messages(2))
 
 
 async def test_finishing_and_editing_afterwards(small: Path) -> None:
@@ -76,9 +76,9 @@ async def test_open_modes_are_answered_by_their_digits(long: Path) -> None:
         await on.press("1", "o", "W", "enter", "1")  # no answer between two digits
         assert on.session.verdict(SLUGS["1.1"]) is VerdictValue.ABSENT
         assert "1.1 Disobey task specification absent" in on.text
-        for key, said in (("3", "1.3 has a verdict already"), ("9", "there is no mode 19")):
+        for key, reason in (("3", "1.3 has a verdict already"), ("9", "there is no mode 19")):
             await on.press("1", key)
-            assert f"Nothing set: {said}" in on.text
+            assert f"Nothing set: {reason}" in on.text
         await on.press("_", "1", "1", "1", "2", "-", "1", "2", "1", "escape", *"djksu", "?")
         assert "All keys are in this box and in the last line" in on.text
         assert on.session.verdict(SLUGS["1.1"]) is VerdictValue.UNSURE
@@ -93,10 +93,10 @@ async def test_open_modes_are_answered_by_their_digits(long: Path) -> None:
 
 
 async def test_the_last_finish_names_the_next_steps(tmp_path: Path) -> None:
-    one = write_trace(tmp_path / "one.json")
-    other = write_trace(tmp_path / "two.json", [{"role": "user", "content": "Another."}])
+    first = write_trace(tmp_path / "one.json")
+    second = write_trace(tmp_path / "two.json", [{"role": "user", "content": "Another."}])
     configure('[keys]\n"everywhere.export" = "f4"\n')
-    async with stage(one, other) as on:
+    async with stage(first, second) as on:
         await on.press("enter", "D", "W")
         assert on.session.finished
         assert "next trace" in on.message
@@ -108,11 +108,10 @@ async def test_the_last_finish_names_the_next_steps(tmp_path: Path) -> None:
         assert "all your traces are finished: F4 exports · K shows agreement" in on.message
 
 
-async def test_a_finish_is_undone_until_something_is_revealed(small: Path, tmp_path: Path) -> None:
-    place = tmp_path / "w.db"
-    async with stage(small, workspace=place, annotator="bob") as on:
+async def test_a_finish_is_undone_until_something_is_revealed(small: Path, workspace: Path) -> None:
+    async with stage(small, workspace=workspace, annotator="bob") as on:
         await on.press("1", "1", "D")
-    async with stage(small, workspace=place) as on:
+    async with stage(small, workspace=workspace) as on:
         await on.press("2", "6", "r")
         assert "after you have finished" in on.message
         assert "1.1 ○" not in on.row(1)

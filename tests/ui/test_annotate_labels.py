@@ -147,11 +147,11 @@ BY_PLACE = taxonomy_of("A1", "A2", "B-x", *(f"C{n}" for n in range(20)))
 def typed(
     taxonomy: Taxonomy, keys: str, purpose: VerdictValue = VerdictValue.PRESENT
 ) -> TypedDigit:
-    """Return what the last key did."""
-    done = TypedDigit(DigitEntry(purpose, None, True))
+    """Return the outcome of the last key."""
+    outcome = TypedDigit(DigitEntry(purpose, None, True))
     for key in keys:
-        done = type_digit(done.entry, key, taxonomy)
-    return done
+        outcome = type_digit(outcome.entry, key, taxonomy)
+    return outcome
 
 
 @pytest.mark.parametrize("purpose", list(VerdictValue))

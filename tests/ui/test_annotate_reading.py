@@ -12,7 +12,7 @@ from tests.ui.stage import Message, Stage, call, result, stage, write_runs, writ
 LONG = "a row of many words that no timeline can show whole, whatever its width " * 4
 
 
-def repeating(times: int) -> list[Message]:
+def repeated_messages(times: int) -> list[Message]:
     steps: list[Message] = [{"role": "user", "content": LONG}]
     for number in range(times):
         steps += [call(number, "look", f'{{"at": "{LONG}"}}'), result(number, LONG)]
@@ -42,7 +42,7 @@ async def test_equal_steps_are_folded(small: Path) -> None:
 
 
 async def test_a_read_member_counts_for_its_fold(tmp_path: Path) -> None:
-    path = write_trace(tmp_path / "long.json", repeating(4))
+    path = write_trace(tmp_path / "long.json", repeated_messages(4))
     async with stage(path) as on:
         await on.press("j", "space")
         await on.press("G")
@@ -130,7 +130,7 @@ async def test_the_queue_is_the_filtered_library_both_ways(tmp_path: Path) -> No
         assert isinstance(on.app.screen, LibraryScreen)
 
 
-async def test_escape_leaves_one_thing_at_a_time() -> None:
+async def test_escape_leaves_one_mode_at_a_time() -> None:
     async with stage(samples_folder() / "ad-restart-loop.jsonl", size=(80, 24)) as on:
         await on.press("T", "v", "escape")
         assert on.annotate.has_class("-drawer")

@@ -24,12 +24,12 @@ def pods(tmp_path: Path) -> Path:
     )
 
 
-def marked(on: Stage) -> list[str]:
+def marked_texts(on: Stage) -> list[str]:
     view = on.annotate.span_view
     return [view.text[h.start : h.end] for h in view.highlights if h.name == "match"]
 
 
-async def places(on: Stage, *keys: str) -> list[tuple[int, str]]:
+async def positions_after(on: Stage, *keys: str) -> list[tuple[int, str]]:
     seen = []
     for key in keys:
         await on.press(key)
@@ -37,11 +37,11 @@ async def places(on: Stage, *keys: str) -> list[tuple[int, str]]:
     return seen
 
 
-async def test_matches_are_counted_and_gone_through(pods: Path) -> None:
+async def test_matches_are_counted_and_visited(pods: Path) -> None:
     async with stage(pods) as on:
         await on.press("/", *"pod", "enter")
-        assert marked(on) == ["pod", "pod"]
-        assert await places(on, "n", "n", "n", "N", "N", "N") == [
+        assert marked_texts(on) == ["pod", "pod"]
+        assert await positions_after(on, "n", "n", "n", "N", "N", "N") == [
             (2, "2 of 3"),
             (4, "3 of 3"),
             (2, "1 of 3"),
@@ -92,7 +92,7 @@ async def test_regular_expressions(pods: Path) -> None:
             await on.press(*keys)
             assert on.number == 2
             assert "/p.d .a/: 1 of 2" in on.message
-            assert marked(on) == ["pod fa", "pod fa"]
+            assert marked_texts(on) == ["pod fa", "pod fa"]
             await on.press("enter", "n")
             assert "2 of 2" in on.message
             await on.press("escape", "g")
@@ -115,7 +115,7 @@ async def test_another_trace_has_no_search(pods: Path, tmp_path: Path) -> None:
         await on.press("enter", "/", *"pod", "enter", ">")
         assert on.annotate.state.needle == ""
         assert not on.annotate.state.hits
-        assert marked(on) == []
+        assert marked_texts(on) == []
 
 
 def test_text_between_slashes_is_a_pattern() -> None:
@@ -135,11 +135,11 @@ def test_hits_are_counted_in_reading_order(times: dict[int, int], start: int) ->
     assert [hits.match_count(i) for i in range(42)] == [times.get(i, 0) for i in range(42)]
     ranks = [hits.rank(i, nth) for i in order for nth in range(times[i])]
     assert ranks == list(range(1, hits.total + 1))
-    for here in range(42):
+    for position in range(42):
         if order:
-            assert hits.next_to(here, 1) == next((i for i in order if i > here), order[0])
-            before = [i for i in order if i < here]
-            assert hits.next_to(here, -1) == (before or order)[-1]
+            assert hits.next_to(position, 1) == next((i for i in order if i > position), order[0])
+            earlier = [i for i in order if i < position]
+            assert hits.next_to(position, -1) == (earlier or order)[-1]
 
 
 async def test_a_pattern_with_much_backtracking_is_found(tmp_path: Path) -> None:

@@ -9,24 +9,15 @@ from msgspec.structs import replace
 
 from mast_tui.labels import Evidence, Finding, Match, Origin, ReviewAnswer
 from tests.session.build import review_of
-from tests.ui.stage import (
-    SLUGS,
-    Stage,
-    finding,
-    missing,
-    read_trace,
-    stage,
-    suggest,
-    with_words,
-)
+from tests.ui.stage import SLUGS, Stage, finding, missing, read_trace, stage, suggest, with_evidence
 
 
 @pytest.fixture
-def judged(small: Path, tmp_path: Path) -> Path:
-    """A workspace in which a judge suggests three things on it."""
-    place, trace = tmp_path / "w.db", read_trace(small)
+def judged(small: Path, workspace: Path) -> Path:
+    """A workspace with three suggestions of a judge on the small trace."""
+    trace = read_trace(small)
     suggest(
-        place,
+        workspace,
         trace,
         [
             finding(trace, "1.3", 3, 8, quote="checkout-2 Crash", why="the same call thrice"),
@@ -34,12 +25,12 @@ def judged(small: Path, tmp_path: Path) -> Path:
             finding(trace, "3.2", 12, 12, quote="fast again"),
         ],
     )
-    return place
+    return workspace
 
 
 def answers(on: Stage) -> list[ReviewAnswer | None]:
-    given = [review_of(on.session, s.id) for s in on.session.suggestions]
-    return [None if review is None else review.answer for review in given]
+    reviews = [review_of(on.session, s.id) for s in on.session.suggestions]
+    return [None if review is None else review.answer for review in reviews]
 
 
 async def test_moving_between_suggestions_and_keys_that_do_not_answer(
@@ -122,20 +113,20 @@ NOT_THERE = Finding(
 )
 
 
-async def test_suggestions_without_found_quote_come_last(small: Path, tmp_path: Path) -> None:
+async def test_suggestions_without_found_quote_come_last(small: Path, workspace: Path) -> None:
     trace = read_trace(small)
-    place, named = tmp_path / "w.db", trace.span(1).key
+    key = trace.span(1).key
     suggest(
-        place,
+        workspace,
         trace,
         [
             NOT_THERE,
-            replace(with_words(NOT_THERE, key=named), mode=SLUGS["1.2"], first=named, last=named),
+            replace(with_evidence(NOT_THERE, key=key), mode=SLUGS["1.2"], first=key, last=key),
             finding(trace, "1.1", 10, 10),
             finding(trace, "3.2", 12, 12, quote="fast again"),
         ],
     )
-    async with stage(small, workspace=place) as on:
+    async with stage(small, workspace=workspace) as on:
         seen = []
         for _ in range(5):
             await on.press("]")
@@ -152,14 +143,14 @@ async def test_suggestions_without_found_quote_come_last(small: Path, tmp_path: 
         assert not on.session.pending
 
 
-async def test_an_altered_quote_shows_both_wordings(small: Path, tmp_path: Path) -> None:
-    trace, place = read_trace(small), tmp_path / "w.db"
+async def test_an_altered_quote_shows_both_wordings(small: Path, workspace: Path) -> None:
+    trace = read_trace(small)
     altered = finding(trace, "1.3", 8, 8, quote="checkout-2 CrashLoopBackOff")
-    altered = with_words(altered, match=Match.ALTERED, wording="checkout-3 CrashLoopBackOff")
+    altered = with_evidence(altered, match=Match.ALTERED, wording="checkout-3 CrashLoopBackOff")
     pieced = finding(trace, "3.2", 12, 12, quote="fast again")
-    pieced = with_words(pieced, match=Match.IN_PARTS, wording="fast … again")
-    suggest(place, trace, [NOT_THERE, altered, finding(trace, "1.1", 10, 10), pieced])
-    async with stage(small, workspace=place) as on:
+    pieced = with_evidence(pieced, match=Match.IN_PARTS, wording="fast … again")
+    suggest(workspace, trace, [NOT_THERE, altered, finding(trace, "1.1", 10, 10), pieced])
+    async with stage(small, workspace=workspace) as on:
         seen = []
         for _ in range(5):
             await on.press("]")
@@ -174,6 +165,6 @@ async def test_an_altered_quote_shows_both_wordings(small: Path, tmp_path: Path)
         # What is accepted are the words of the trace, and the way goes on to the one that is left
         # in doubt.
         await on.press("a")
-        (own,) = on.session.labels
-        assert own.target.quote == "checkout-2 CrashLoopBackOff"
+        (label,) = on.session.labels
+        assert label.target.quote == "checkout-2 CrashLoopBackOff"
         assert "quote not in the trace" in on.text

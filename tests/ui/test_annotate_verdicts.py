@@ -141,14 +141,13 @@ async def test_labels_at_the_cursor_are_removed_after_a_choice(small: Path) -> N
         assert "No label of yours" in on.message
 
 
-async def test_undo_and_redo_last_over_a_restart(small: Path, tmp_path: Path) -> None:
-    place = tmp_path / "w.db"
-    async with stage(small, workspace=place) as on:
+async def test_undo_and_redo_last_over_a_restart(small: Path, workspace: Path) -> None:
+    async with stage(small, workspace=workspace) as on:
         await on.press("1", "3", "j", "j", "2", "6", "-", "3", "1", "f")
         await on.press("u", "u")
         assert on.labels == {("1.3", 1, 1), ("2.6", 3, 3)}
         assert on.session.verdict(SLUGS["3.1"]) is None
-    async with stage(small, workspace=place) as on:
+    async with stage(small, workspace=workspace) as on:
         await on.press("u")
         assert (on.labels, on.number) == ({("1.3", 1, 1)}, 3)
         await on.press("u")
@@ -182,7 +181,7 @@ def test_edited_text_is_returned() -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "words"),
+    ("command", "message"),
     [
         (["/no/such/editor"], "cannot be run"),
         (python("sys.exit(3)"), "ended with 3"),
@@ -190,8 +189,8 @@ def test_edited_text_is_returned() -> None:
         (python("p.write_bytes(b'\\xff')"), "cannot be read"),
     ],
 )
-def test_failures_of_the_editor_are_reported(command: list[str], words: str) -> None:
-    with pytest.raises(NoEditor, match=words):
+def test_failures_of_the_editor_are_reported(command: list[str], message: str) -> None:
+    with pytest.raises(NoEditor, match=message):
         edited_text("one", command)
 
 

@@ -32,7 +32,8 @@ class GrowingTrace(GlancedTrace):
 
     def __init__(self, length: int, slices: int) -> None:
         super().__init__(0, self.as_known)
-        self.whole, self.slices = length, slices
+        self.whole = length
+        self.slices = slices
         self.loaded = Loaded(0, length, False)
         self.advances = 0
 
@@ -53,17 +54,17 @@ class GrowingTrace(GlancedTrace):
 def test_the_index_reads_in_small_steps() -> None:
     trace = GrowingTrace(10_000, 30)
     index = BackgroundIndex()
-    before = trace.advances, trace.glanced_at, trace.asked
+    previous = trace.advances, trace.glanced_at, trace.asked
     for _ in index_more(trace, index, reads_to_end=True):
-        now = trace.advances, trace.glanced_at, trace.asked
-        advanced, glanced_at, asked = (b - a for a, b in zip(before, now, strict=True))
+        current = trace.advances, trace.glanced_at, trace.asked
+        advanced, glanced_at, asked = (b - a for a, b in zip(previous, current, strict=True))
         assert advanced <= 1
         assert not (advanced and glanced_at)
         assert glanced_at <= SPANS_PER_STEP + COMPARISONS_PER_STEP
         assert asked <= COMPARISONS_PER_STEP + 2
         assert len(trace) - index.totals.span_count < SPANS_PER_STEP + 30
         assert index.search_repeats or index.repeats.seen == 0
-        before = now
+        previous = current
         if index.totals.span_count == 10_000:
             index.search_repeats = True
     assert index.totals.span_count == 10_000

@@ -30,18 +30,18 @@ from tests.ui.stage import MAST, SMALL, read_trace, write_trace
 WORDS = "reading 37% of 120 MB"
 
 
-class Process:
+class DocumentProcess:
     """A stand-in for a process that reads a document until the test ends it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.progress = ReadingProgress(37, 100, WORDS)
         self.failed: str | None = None
-        self.asked = Event()
+        self.waited_for = Event()
         self._over = Event()
 
     def wait(self, seconds: float | None = None) -> bool:
-        self.asked.set()
+        self.waited_for.set()
         return self._over.wait(seconds)
 
     def stop(self) -> None:
@@ -56,26 +56,26 @@ class Processes:
     """Starts one process for each file named ``big*``."""
 
     def __init__(self) -> None:
-        self.begun: list[Process] = []
+        self.begun: list[DocumentProcess] = []
 
-    def begin(self, path: Path) -> Process | None:
-        if not path.name.startswith("big") or any(one.path == path for one in self.begun):
+    def begin(self, path: Path) -> DocumentProcess | None:
+        if not path.name.startswith("big") or any(process.path == path for process in self.begun):
             return None
-        self.begun.append(Process(path))
+        self.begun.append(DocumentProcess(path))
         return self.begun[-1]
 
 
 @pytest.fixture
 def processes(monkeypatch: pytest.MonkeyPatch) -> Processes:
     """Replace the processes that read big documents."""
-    found = Processes()
+    processes = Processes()
     for module in (
         "mast_tui.ui.services.traces",
         "mast_tui.traces.scan.scanning",
         "mast_tui.traces.scan.unread",
     ):
-        monkeypatch.setattr(f"{module}.BIG_DOCUMENTS", found)
-    return found
+        monkeypatch.setattr(f"{module}.BIG_DOCUMENTS", processes)
+    return processes
 
 
 def app_on(path: Path) -> MastApp:
@@ -84,7 +84,7 @@ def app_on(path: Path) -> MastApp:
 
 
 async def until(pilot: Pilot[None], done: Callable[[], bool]) -> None:
-    """Let the app work until something is so."""
+    """Let the app run until a condition holds."""
     for _ in waiting.until(done):
         await pilot.pause(0.01)
 
@@ -151,9 +151,7 @@ async def test_the_library_works_while_documents_are_read(
 async def test_leaving_stops_the_reading_of_a_trace(tmp_path: Path, processes: Processes) -> None:
     path = write_trace(tmp_path / "big.json")
     trace = unread_trace(
-        FileToRead(str(path), lambda: read_file(path, named=False)),
-        None,
-        read_trace(path).summary,
+        FileToRead(str(path), lambda: read_file(path, named=False)), None, read_trace(path).summary
     )
     app = app_on(write_trace(tmp_path / "small.json"))
     async with app.run_test(size=(120, 40)) as pilot:

@@ -19,23 +19,23 @@ LONG = "word " * 40_000
 """A text that is too long to be read with the one before it."""
 
 
-def pipe(path: Path) -> None:
+def replace_by_pipe(path: Path) -> None:
     path.unlink()
     os.mkfifo(path)
 
 
-def device(path: Path) -> None:
+def replace_by_device(path: Path) -> None:
     path.unlink()
     path.symlink_to("/dev/zero")
 
 
-def replaced(path: Path) -> None:
+def replace_by_copy(path: Path) -> None:
     other = path.with_name("other")
     other.write_bytes(path.read_bytes())
     other.replace(path)
 
 
-def overwrite(path: Path, word: bytes) -> None:
+def overwrite_words(path: Path, word: bytes) -> None:
     data = path.read_bytes().replace(b"word", word)
     with path.open("r+b") as file:
         file.write(data)
@@ -44,12 +44,12 @@ def overwrite(path: Path, word: bytes) -> None:
 
 CHANGES: dict[str, tuple[Change, str]] = {
     "gone": (Path.unlink, "the file is gone"),
-    "pipe": (pipe, "it is not a regular file any more"),
-    "device": (device, "it is not a regular file any more"),
-    "replaced": (replaced, "another file is in its place"),
+    "pipe": (replace_by_pipe, "it is not a regular file any more"),
+    "device": (replace_by_device, "it is not a regular file any more"),
+    "replaced": (replace_by_copy, "another file is in its place"),
     "cut": (lambda path: os.truncate(path, path.stat().st_size // 2), "the file has been cut"),
-    "overwritten": (lambda path: overwrite(path, b"lies"), "the file has changed"),
-    "longer": (lambda path: overwrite(path, b"other"), "the file has changed"),
+    "overwritten": (lambda path: overwrite_words(path, b"lies"), "the file has changed"),
+    "longer": (lambda path: overwrite_words(path, b"other"), "the file has changed"),
 }
 """Changes of a file, and the reason that a reader gives."""
 
@@ -58,9 +58,9 @@ CHANGES: dict[str, tuple[Change, str]] = {
 def rollout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A rollout of which no text stays in memory."""
     monkeypatch.setattr(lines, "_CACHED_CHARS", 0)
-    said = [message("assistant", f"{number} {LONG}") for number in range(5)]
+    messages = [message("assistant", f"{number} {LONG}") for number in range(5)]
     (tmp_path / "traces").mkdir()
-    return write(tmp_path / "traces", meta(), message("user", "go"), *said, name="run.jsonl")
+    return write(tmp_path / "traces", meta(), message("user", "go"), *messages, name="run.jsonl")
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -89,8 +89,8 @@ async def test_nothing_is_quoted_or_copied_of_a_changed_file(
         assert on.number == 4
         reason = "the file is gone"
         assert f"[cannot be read: {reason}]" in on.text
-        (words,) = on.notices
-        assert words.startswith(f"run.jsonl has changed: {reason}.")
+        (notice,) = on.notices
+        assert notice.startswith(f"run.jsonl has changed: {reason}.")
         await on.press("w")
         assert on.message == "This span cannot be read any more"
         assert on.annotate.state.selection.is_plain
@@ -116,8 +116,8 @@ async def test_a_quote_in_a_text_that_cannot_be_read(rollout: Path, tmp_path: Pa
 async def test_text_in_memory_is_shown_and_the_change_announced(tmp_path: Path) -> None:
     path = write_trace(tmp_path / "traces" / "chat.json", SMALL)
     async with stage(path, workspace=tmp_path / "w.db") as on:
-        pipe(path)
+        replace_by_pipe(path)
         await on.press("j")
         assert PLAN in on.text
-        (words,) = on.notices
-        assert words.startswith(f"chat.json has changed: {CHANGES['pipe'][1]}.")
+        (notice,) = on.notices
+        assert notice.startswith(f"chat.json has changed: {CHANGES['pipe'][1]}.")

@@ -61,17 +61,17 @@ def parts_of(on: Stage) -> list[tuple[Widget, str]]:
 
 
 def colour_of(style: Style, *, ground: bool) -> Color:
-    found = style.bgcolor if ground else style.color
-    assert found is not None, style
-    assert found.type is ColorType.TRUECOLOR, style
-    return Color.from_rich_color(found)
+    colour = style.bgcolor if ground else style.color
+    assert colour is not None, style
+    assert colour.type is ColorType.TRUECOLOR, style
+    return Color.from_rich_color(colour)
 
 
-async def test_texts_on_screens_have_contrast(tmp_path: Path) -> None:
-    small, place = write_trace(tmp_path / "small.json"), tmp_path / "w.db"
+async def test_texts_on_screens_have_contrast(tmp_path: Path, workspace: Path) -> None:
+    small = write_trace(tmp_path / "small.json")
     trace = read_trace(small)
-    suggest(place, trace, [finding(trace, "1.1", 2, 2, quote="pods")])
-    async with stage(small, workspace=place) as on:
+    suggest(workspace, trace, [finding(trace, "1.1", 2, 2, quote="pods")])
+    async with stage(small, workspace=workspace) as on:
         await on.press("1", "3")
         for keys in ((), ("?",), ("escape", ":"), ("escape", "L")):
             await on.press(*keys)
@@ -82,8 +82,8 @@ async def test_texts_on_screens_have_contrast(tmp_path: Path) -> None:
                 on.app.theme = name
                 await settle(on.pilot)
                 for widget, part in parts:
-                    own = widget.rich_style
-                    style = own + widget.get_component_rich_style(part, partial=True)
+                    base = widget.rich_style
+                    style = base + widget.get_component_rich_style(part, partial=True)
                     pair = colour_of(style, ground=False), colour_of(style, ground=True)
                     assert contrast(*pair) >= MIN_CONTRAST, (keys, name, widget, part)
 

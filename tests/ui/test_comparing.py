@@ -20,57 +20,57 @@ from tests.waiting import PATIENCE
 texts = st.text("ab \n", max_size=60)
 
 
-def parts(found: TextComparison) -> list[str]:
-    return [found.text[first:end] for first, end in found.changed_ranges]
+def parts(comparison: TextComparison) -> list[str]:
+    return [comparison.text[first:end] for first, end in comparison.changed_ranges]
 
 
 def test_a_changed_line_is_shown_twice() -> None:
-    found = compare('{"page": 1, "of": "logs"}', '{"page": 2, "of": "logs"}')
-    assert found.text == '- {"page": 1, "of": "logs"}\n+ {"page": 2, "of": "logs"}'
-    assert parts(found) == ["1", "2"]
-    assert not found.is_equal
+    comparison = compare('{"page": 1, "of": "logs"}', '{"page": 2, "of": "logs"}')
+    assert comparison.text == '- {"page": 1, "of": "logs"}\n+ {"page": 2, "of": "logs"}'
+    assert parts(comparison) == ["1", "2"]
+    assert not comparison.is_equal
 
 
 def test_json_is_compared_as_laid_out() -> None:
-    one, other = (
+    old, new = (
         f'{{"file": "a.log", "offset": {n}, "limit": 50, "mode": "text", "follow": false}}'
         for n in (50, 100)
     )
-    found = compare(one, other)
-    assert '-   "offset": 50,\n+   "offset": 100,' in found.text
-    assert parts(found) == ["50", "100"]
-    assert "follow" not in found.text
+    comparison = compare(old, new)
+    assert '-   "offset": 50,\n+   "offset": 100,' in comparison.text
+    assert parts(comparison) == ["50", "100"]
+    assert "follow" not in comparison.text
 
 
 def test_lines_near_a_difference_are_shown() -> None:
     lines = [f"line {n}" for n in range(100)]
-    found = compare("\n".join(lines), "\n".join([*lines[:50], "new", *lines[50:]]))
-    shown = found.text.split("\n")
-    assert "+ new" in shown
-    assert len(shown) == 1 + 1 + 2 * CONTEXT_LINES
+    comparison = compare("\n".join(lines), "\n".join([*lines[:50], "new", *lines[50:]]))
+    shown_lines = comparison.text.split("\n")
+    assert "+ new" in shown_lines
+    assert len(shown_lines) == 1 + 1 + 2 * CONTEXT_LINES
 
 
 @given(texts, texts)
-def test_lines_are_of_the_earlier_or_the_later_text(one: str, other: str) -> None:
-    assert compare(one, one) == TextComparison("", (), True, False)
-    found = compare(one, other)
-    assert found.is_equal == (one == other)
-    for line in found.text.split("\n") if found.text else []:
+def test_lines_are_of_the_earlier_or_the_later_text(old: str, new: str) -> None:
+    assert compare(old, old) == TextComparison("", (), True, False)
+    comparison = compare(old, new)
+    assert comparison.is_equal == (old == new)
+    for line in comparison.text.split("\n") if comparison.text else []:
         if line.startswith("- "):
-            assert line[2:] in one.split("\n")
+            assert line[2:] in old.split("\n")
         elif line.startswith(("+ ", "  ")):
-            assert line[2:] in other.split("\n")
-    for first, end in found.changed_ranges:
-        assert 0 <= first < end <= len(found.text)
-        assert "\n" not in found.text[first:end]
+            assert line[2:] in new.split("\n")
+    for first, end in comparison.changed_ranges:
+        assert 0 <= first < end <= len(comparison.text)
+        assert "\n" not in comparison.text[first:end]
 
 
 def test_a_difference_far_down_is_found() -> None:
     lines = [f"line {n}" for n in range(30 * MOST_LINES)]
     changed = [*lines[:50_000], "another", *lines[50_001:]]
-    found = compare("\n".join(lines), "\n".join(changed))
-    assert (found.is_equal, found.is_cut) == (False, False)
-    assert found.text.split("\n") == [
+    comparison = compare("\n".join(lines), "\n".join(changed))
+    assert (comparison.is_equal, comparison.is_cut) == (False, False)
+    assert comparison.text.split("\n") == [
         "⋯ line 49999",
         "  line 49998",
         "  line 49999",
@@ -82,30 +82,31 @@ def test_a_difference_far_down_is_found() -> None:
 
 
 def test_long_and_different_texts_are_cut() -> None:
-    one = "a" * 3_000_000 + " old " + "b" * 3_000_000
-    found = compare(one, one.replace("old", "new"))
-    assert parts(found) == ["old", "new"]
-    assert len(found.text) < 2_000
-    assert "- …aaa" in found.text
+    old = "a" * 3_000_000 + " old " + "b" * 3_000_000
+    comparison = compare(old, old.replace("old", "new"))
+    assert parts(comparison) == ["old", "new"]
+    assert len(comparison.text) < 2_000
+    assert "- …aaa" in comparison.text
     numbers = range(3 * MOST_LINES)
-    found = compare("\n".join(f"a{n}" for n in numbers), "\n".join(f"b{n}" for n in numbers))
-    assert found.is_cut
-    assert found.text.count("\n") < 2 * MOST_LINES + 3
+    comparison = compare("\n".join(f"a{n}" for n in numbers), "\n".join(f"b{n}" for n in numbers))
+    assert comparison.is_cut
+    assert comparison.text.count("\n") < 2 * MOST_LINES + 3
     one_line = compare("a" * 5_000_000, "b" * 5_000_000)
     assert one_line.is_cut
     assert len(one_line.text) < 1_000_000
 
 
 @given(texts, texts, texts, texts)
-def test_common_parts_of_long_texts_are_skipped(head: str, one: str, other: str, tail: str) -> None:
+def test_common_parts_of_long_texts_are_skipped(head: str, old: str, new: str, tail: str) -> None:
     around = "same\n" * 70_000
-    before, after = f"{around}{head}{one}{tail}{around}", f"{around}{head}{other}{tail}{around}"
-    found = compare(before, after)
-    assert found.is_equal == (one == other)
-    assert not found.is_cut
-    assert len(found.text) < 1_000
-    if one != other:
-        assert any(line[:1] in ("-", "+") for line in found.text.split("\n"))
+    old_text = f"{around}{head}{old}{tail}{around}"
+    new_text = f"{around}{head}{new}{tail}{around}"
+    comparison = compare(old_text, new_text)
+    assert comparison.is_equal == (old == new)
+    assert not comparison.is_cut
+    assert len(comparison.text) < 1_000
+    if old != new:
+        assert any(line[:1] in ("-", "+") for line in comparison.text.split("\n"))
 
 
 def trace_of(path: Path, *texts: str) -> Path:
@@ -113,7 +114,7 @@ def trace_of(path: Path, *texts: str) -> Path:
 
 
 def differences_on(on: Stage) -> str:
-    """Return what the dialog shows."""
+    """Return the text of the dialog."""
     return on.screen(CompareScreen).query_one(SpanView).text
 
 
@@ -137,9 +138,9 @@ async def test_long_texts_are_compared_in_the_background(
 ) -> None:
     may_go_on = Event()
 
-    def compared(earlier: str, later: str) -> TextComparison:
+    def compared(old: str, new: str) -> TextComparison:
         assert may_go_on.wait(PATIENCE)
-        return compare(earlier, later)
+        return compare(old, new)
 
     monkeypatch.setattr(text_screen, "AT_ONCE_CHARS", 1000)
     monkeypatch.setattr(text_screen, "compare", compared)

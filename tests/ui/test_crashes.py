@@ -57,7 +57,7 @@ RAISING: Final[dict[str, tuple[Callable[[], object], tuple[str, ...]]]] = {
 }
 
 
-def raised(name: str) -> Exception:
+def raised_error(name: str) -> Exception:
     raising, _ = RAISING[name]
     try:
         raising()
@@ -68,10 +68,10 @@ def raised(name: str) -> Exception:
 
 @pytest.mark.parametrize("name", RAISING)
 def test_a_log_has_place_and_type_and_no_text(name: str) -> None:
-    log = crashes.log_of(raised(name))
+    log = crashes.log_of(raised_error(name))
     assert SECRET not in log
     assert "test_crashes.py" in log
-    assert all(words in log for words in RAISING[name][1])
+    assert all(part in log for part in RAISING[name][1])
 
 
 def test_a_log_has_the_name_of_a_missing_attribute() -> None:
@@ -85,9 +85,9 @@ def test_logs_are_few_small_and_private() -> None:
 
     folder = user_log_path("mast-tui")
     for _ in range(crashes.MAX_LOGS + 3):
-        said = crashes.log_error(raised("chained"))
-    assert "unexpected error (RuntimeError); the log is " in said
-    assert SECRET not in said
+        message = crashes.log_error(raised_error("chained"))
+    assert "unexpected error (RuntimeError); the log is " in message
+    assert SECRET not in message
     logs = [*folder.iterdir()]
     assert (len(logs), folder.stat().st_mode & 0o777) == (crashes.MAX_LOGS, 0o700)
     assert {log.stat().st_mode & 0o777 for log in logs} == {0o600}
@@ -148,10 +148,10 @@ async def test_an_error_on_opening_the_workspace_leaves_the_reader(tmp_path: Pat
         await pilot.press("r", "j")
         assert app.is_running
         assert app.crash is None
-        expected(app, KeyError)
+        expect_error(app, KeyError)
 
 
-def expected(app: MastApp, kind: type[Exception]) -> None:
+def expect_error(app: MastApp, kind: type[Exception]) -> None:
     assert isinstance(app._exception, WorkerFailed)
     assert isinstance(app._exception.error, kind)
     app._exception = None
@@ -171,6 +171,6 @@ async def test_an_error_of_a_judge_is_reported(
         assert "The judge stopped: unexpected error (OverflowError)" in on.message
         assert SECRET not in on.text
         assert on.app.judge_at_work is None
-        expected(on.app, OverflowError)
+        expect_error(on.app, OverflowError)
         await on.press("J", "1", "3")
         assert on.labels == {("1.3", 1, 1)}

@@ -33,16 +33,16 @@ MOVES: Final = (
 
 async def test_boundaries_are_moved(small: Path) -> None:
     async with stage(small) as on:
-        before = await labelled_range(on)
-        for at, keys, ends in MOVES:
-            await on.press("g", *"j" * (at - 1), *keys)
-            assert on.labels == {("2.3", *ends)}, (at, keys)
+        original = await labelled_range(on)
+        for number, keys, ends in MOVES:
+            await on.press("g", *"j" * (number - 1), *keys)
+            assert on.labels == {("2.3", *ends)}, (number, keys)
             (after,) = on.session.labels
             unchanged = (after.id, after.note, after.severity, after.confidence, after.origin)
-            assert unchanged == (before.id, "well", Severity.FATAL, 1.0, Origin.MANUAL)
+            assert unchanged == (original.id, "well", Severity.FATAL, 1.0, Origin.MANUAL)
             # One step, which takes back nothing else.
             await on.press("u")
-            assert on.session.labels == (before,)
+            assert on.session.labels == (original,)
             assert "back to #3 to #6" in on.message
             assert on.annotate.timeline.range is None
 
@@ -68,19 +68,19 @@ async def test_ranges_quotes_and_modes_are_edited(small: Path) -> None:
         assert on.labels == {("1.3", 1, 1), ("1.3", 2, 2)}
         assert "you already have 1.3 Step repetition on #1" in on.message
         await on.undo_all()
-        before = await labelled_range(on)
+        original = await labelled_range(on)
         await on.press("e", "1", "3")
         assert (on.labels, on.session.labels[0].note) == ({("1.3", 3, 6)}, "well")
         assert on.message == "2.3 changed to 1.3 Step repetition, on #3 to #6"
         await on.press("e", "l", *"conversation reset", "enter")
         assert on.labels == {("2.1", 3, 6)}
         await on.press("u", "u")
-        assert on.session.labels == (before,)
+        assert on.session.labels == (original,)
 
 
 async def test_a_cancelled_edit_changes_nothing(small: Path) -> None:
     async with stage(small, size=(80, 24)) as on:
-        before = await labelled_range(on)
+        original = await labelled_range(on)
         await on.press("e")
         assert "Enter saves, two digits: another mode than 2.3" in on.text
         await on.press("j")
@@ -88,7 +88,7 @@ async def test_a_cancelled_edit_changes_nothing(small: Path) -> None:
         await on.press("escape", "v", "j")
         assert "two digits label" in on.message
         await on.press("k", "escape", "1", "1")
-        assert before in on.session.labels
+        assert original in on.session.labels
         assert on.labels == {("2.3", 3, 6), ("1.1", 6, 6)}
 
 
@@ -106,11 +106,11 @@ async def test_a_label_is_edited_from_the_list(small: Path) -> None:
 
 
 async def test_suggestions_are_edited_before_labels_and_counted_as_edited(
-    small: Path, tmp_path: Path
+    small: Path, workspace: Path
 ) -> None:
-    trace, place = read_trace(small), tmp_path / "w.db"
-    suggest(place, trace, [finding(trace, "1.3", 3, 4)])
-    async with stage(small, workspace=place) as on:
+    trace = read_trace(small)
+    suggest(workspace, trace, [finding(trace, "1.3", 3, 4)])
+    async with stage(small, workspace=workspace) as on:
         await on.press("]", "1", "1", "e", "j", "enter")
         assert on.labels == {("1.1", 3, 3), ("1.3", 3, 5)}
         assert {label.origin for label in on.session.labels} == {Origin.MANUAL, Origin.EDITED}

@@ -15,20 +15,19 @@ from mast_tui.exchange.registry import EXPORT_FORMATS
 from mast_tui.ui.dialogs.export import ExportForm
 from mast_tui.ui.dialogs.finder import ChoiceList
 from mast_tui.ui.dialogs.form import completed_path
-from tests.ui.office import Office
 from tests.ui.stage import SMALL, Stage, missing, stage, write_trace
+from tests.ui.team_dir import TeamDir
 
 ROW = "trace_id,annotator,mode,value"
 
 
 @pytest.fixture
-def office(tmp_path: Path) -> Office:
+def team(team: TeamDir) -> TeamDir:
     """One trace that alice and bob have finished, and one that only bob has."""
-    office = Office(tmp_path / "set")
-    office.label("alice", "one", {"1.3": (3, 8), "2.6": (9, 9)})
-    office.label("bob", "one", {"1.3": (3, 8)})
-    office.label("bob", "two", {"3.1": (12, 12)})
-    return office
+    team.label("alice", "one", {"1.3": (3, 8), "2.6": (9, 9)})
+    team.label("bob", "one", {"1.3": (3, 8)})
+    team.label("bob", "two", {"3.1": (12, 12)})
+    return team
 
 
 async def choose(on: Stage, file_format: str) -> None:
@@ -40,7 +39,7 @@ async def choose(on: Stage, file_format: str) -> None:
 
 
 async def write_over(on: Stage, name: Path | str) -> None:
-    """Put another name in the place of the one that stands in the first field."""
+    """Replace the file name in the first field."""
     await on.press("end", "ctrl+u", *(os.path.relpath(name) if name else ""), "enter")
 
 
@@ -48,8 +47,8 @@ def screen_text(on: Stage) -> str:
     return " ".join(on.text.replace("│", " ").split())
 
 
-async def test_all_formats_are_offered_and_fit_80_columns(office: Office) -> None:
-    async with stage(office.folder / "one.json", workspace=office.workspace, size=(80, 24)) as on:
+async def test_all_formats_are_offered_and_fit_80_columns(team: TeamDir) -> None:
+    async with stage(team.folder / "one.json", workspace=team.workspace, size=(80, 24)) as on:
         await on.press("V")
         choices = on.app.screen.query_one(ChoiceList).choices
         assert [row.name for row in choices[:2]] == [
@@ -65,8 +64,8 @@ async def test_all_formats_are_offered_and_fit_80_columns(office: Office) -> Non
             await on.press("down")
 
 
-async def test_gold_is_written_and_summed_up(office: Office, tmp_path: Path) -> None:
-    async with stage(office.folder, workspace=office.workspace) as on:
+async def test_gold_is_written_and_summed_up(team: TeamDir, tmp_path: Path) -> None:
+    async with stage(team.folder, workspace=team.workspace) as on:
         await on.press("K")
         await choose(on, "gold")
         assert not missing(screen_text(on), "Writes", "beside it, gold.datasheet.md")
@@ -81,12 +80,12 @@ async def test_gold_is_written_and_summed_up(office: Office, tmp_path: Path) -> 
     assert [len(trace["unresolved"]) for trace in document["traces"]] == [1]
 
 
-async def test_unknown_order_of_spans_asks_before_writing(office: Office, tmp_path: Path) -> None:
-    office.label("bob", "three", {"1.3": (3, 5)})
-    office.label("alice", "three", {"1.3": (4, 6)})
-    office.lose_order("one", "three")
+async def test_unknown_order_of_spans_asks_before_writing(team: TeamDir, tmp_path: Path) -> None:
+    team.label("bob", "three", {"1.3": (3, 5)})
+    team.label("alice", "three", {"1.3": (4, 6)})
+    team.lose_order("one", "three")
     gold = tmp_path / "gold.json"
-    async with stage(office.folder, workspace=office.workspace) as on:
+    async with stage(team.folder, workspace=team.workspace) as on:
         await on.press("K")
         await choose(on, "gold")
         await write_over(on, gold)
@@ -103,9 +102,9 @@ async def test_unknown_order_of_spans_asks_before_writing(office: Office, tmp_pa
 
 
 async def test_reports_are_written_as_by_the_commands(
-    office: Office, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    team: TeamDir, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async with stage(office.folder, workspace=office.workspace) as on:
+    async with stage(team.folder, workspace=team.workspace) as on:
         await on.press("K")
         await choose(on, "html")
         assert "agreement.html" in on.text
@@ -123,32 +122,32 @@ async def test_reports_are_written_as_by_the_commands(
     assert "No judge was measured" in page
     assert (tmp_path / "signatures.csv").read_text().startswith("scope,group,mode,")
     for name, command in (("agreement.csv", "agree"), ("signatures.csv", "report")):
-        run(office, command, "--annotator", "alice", "--csv", str(tmp_path / "shell.csv"))
+        run(team, command, "--annotator", "alice", "--csv", str(tmp_path / "shell.csv"))
         assert (tmp_path / name).read_text() == (tmp_path / "shell.csv").read_text()
         (tmp_path / "shell.csv").unlink()
 
 
-def run(office: Office, *words: str, workspace: Path | None = None) -> None:
+def run(team: TeamDir, *command: str, workspace: Path | None = None) -> None:
     """Run a command in this process, and check that it succeeds."""
-    place = ["--workspace", str(workspace or office.workspace)]
-    assert run_command(split_command([*words, *place])) == 0
+    option = ["--workspace", str(workspace or team.workspace)]
+    assert run_command(split_command([*command, *option])) == 0
 
 
-async def test_the_open_run_is_written_as_a_page(office: Office, tmp_path: Path) -> None:
-    async with stage(office.folder / "one.json", workspace=office.workspace) as on:
+async def test_the_open_run_is_written_as_a_page(team: TeamDir, tmp_path: Path) -> None:
+    async with stage(team.folder / "one.json", workspace=team.workspace) as on:
         await on.press("V", "enter")
         await write_over(on, tmp_path / "run.html")
         assert "1 run, 3 labels, 1 in the gold" in screen_text(on)
         await on.press("enter")
         assert not isinstance(on.app.screen, ExportForm)
     page = str(tmp_path / "run.html")
-    run(office, "import", page, "--format", "page", workspace=tmp_path / "w.db")
+    run(team, "import", page, "--format", "page", workspace=tmp_path / "w.db")
 
 
 async def test_the_library_writes_the_run_under_the_cursor_or_all(
-    office: Office, tmp_path: Path
+    team: TeamDir, tmp_path: Path
 ) -> None:
-    async with stage(office.folder, workspace=office.workspace) as on:
+    async with stage(team.folder, workspace=team.workspace) as on:
         await choose(on, "page")
         assert "two.html" in screen_text(on)
         await on.press("escape")
@@ -160,10 +159,10 @@ async def test_the_library_writes_the_run_under_the_cursor_or_all(
     assert "<title>two</title>" in (tmp_path / "pages" / "two.html").read_text()
 
 
-async def test_a_run_can_be_written_with_masks(office: Office, tmp_path: Path) -> None:
+async def test_a_run_can_be_written_with_masks(team: TeamDir, tmp_path: Path) -> None:
     first = {"role": "user", "content": "Ask ada@example.org why the checkout is slow."}
-    path = write_trace(office.folder / "three.json", (first, *SMALL[1:]), id="three")
-    async with stage(path, workspace=office.workspace) as on:
+    path = write_trace(team.folder / "three.json", (first, *SMALL[1:]), id="three")
+    async with stage(path, workspace=team.workspace) as on:
         await choose(on, "markdown")
         await on.press("end", "ctrl+u", *str(tmp_path / "run.md"), "tab", "tab", "space", "enter")
         await on.press("enter")
@@ -172,16 +171,16 @@ async def test_a_run_can_be_written_with_masks(office: Office, tmp_path: Path) -
     assert "email" in written
 
 
-async def test_reports_are_not_offered_without_figures(office: Office) -> None:
-    async with stage(office.folder, workspace=office.workspace, annotator="dora") as on:
+async def test_reports_are_not_offered_without_figures(team: TeamDir) -> None:
+    async with stage(team.folder, workspace=team.workspace, annotator="dora") as on:
         for screen in "KS":
             await on.press(screen, "V", *"html")
             assert "as one page" not in on.text
             await on.press("escape")
 
 
-async def test_export_by_the_palette_of_one_annotator(office: Office) -> None:
-    async with stage(office.folder, workspace=office.workspace) as on:
+async def test_export_by_the_palette_of_one_annotator(team: TeamDir) -> None:
+    async with stage(team.folder, workspace=team.workspace) as on:
         await on.press(":", *"hand", "space", *"over", "enter")
         await on.press(*"csv-long", "enter")
         assert "labels.csv" in on.text
@@ -193,13 +192,13 @@ async def test_export_by_the_palette_of_one_annotator(office: Office) -> None:
 
 
 async def test_existing_files_are_asked_about_and_wrong_places_refused(
-    office: Office, tmp_path: Path
+    team: TeamDir, tmp_path: Path
 ) -> None:
     earlier = tmp_path / "earlier.csv"
     earlier.write_text(f"{ROW}\n")
-    foreign = office.file("three").rename(tmp_path / "trace.json")
-    before = foreign.read_bytes()
-    async with stage(office.folder, workspace=office.workspace) as on:
+    foreign = team.file("three").rename(tmp_path / "trace.json")
+    original = foreign.read_bytes()
+    async with stage(team.folder, workspace=team.workspace) as on:
         await choose(on, "csv-long")
         await write_over(on, earlier)
         assert "exists. The export" in screen_text(on)
@@ -213,7 +212,7 @@ async def test_existing_files_are_asked_about_and_wrong_places_refused(
         assert "looks like a trace" in screen_text(on)
         await on.press("escape")
         assert "whose labels" in on.text
-        assert foreign.read_bytes() == before
+        assert foreign.read_bytes() == original
         await on.press("enter", "enter")
         assert "Written" in on.text
         assert foreign.read_text().startswith(ROW)
@@ -223,9 +222,9 @@ async def test_existing_files_are_asked_about_and_wrong_places_refused(
         assert "file: say where to write it" in on.text
         await write_over(on, tmp_path / "missing" / "gold.json")
         assert "no such folder; create it first" in screen_text(on)
-        await write_over(on, office.workspace)
+        await write_over(on, team.workspace)
         assert "this file contains the labels" in screen_text(on)
-        await write_over(on, office.folder / "one.json")
+        await write_over(on, team.folder / "one.json")
         assert "traces are never written to" in screen_text(on)
         await write_over(on, tmp_path / "gold.json")
         assert "Written" in on.text
@@ -239,9 +238,9 @@ async def test_existing_files_are_asked_about_and_wrong_places_refused(
 
 
 async def test_a_stopped_export_writes_nothing(
-    office: Office, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    team: TeamDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with stage(office.folder, workspace=office.workspace) as on:
+    async with stage(team.folder, workspace=team.workspace) as on:
         await choose(on, "jsonl")
         form = on.app.screen
         assert isinstance(form, ExportForm)
@@ -256,10 +255,10 @@ async def test_a_stopped_export_writes_nothing(
 
 
 async def test_blind_annotators_export_their_own_labels_alone(
-    office: Office, tmp_path: Path
+    team: TeamDir, tmp_path: Path
 ) -> None:
-    office.set_study(who="carol", annotators=("alice", "bob", "dora"), blind=False)
-    async with stage(office.folder, workspace=office.workspace, annotator="dora") as on:
+    team.set_study(author="carol", annotators=("alice", "bob", "dora"), blind=False)
+    async with stage(team.folder, workspace=team.workspace, annotator="dora") as on:
         await choose(on, "csv-long")
         await on.press("down", "space", "up")
         await write_over(on, tmp_path / "all.csv")
@@ -276,8 +275,8 @@ def test_file_names_are_completed(tmp_path: Path) -> None:
     assert completed_path(f"{tmp_path}/nowhere/g") is None
 
 
-async def test_a_form_shows_its_fields_and_takes_all_keys(office: Office) -> None:
-    async with stage(office.folder, workspace=office.workspace, size=(80, 24)) as on:
+async def test_a_form_shows_its_fields_and_takes_all_keys(team: TeamDir) -> None:
+    async with stage(team.folder, workspace=team.workspace, size=(80, 24)) as on:
         await choose(on, "gold")
         form = on.app.screen
         choices = ("gold", "majority decides", "if labelled twice", "names")

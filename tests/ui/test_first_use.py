@@ -14,7 +14,7 @@ from mast_tui.workspace.paths import default_workspace_path, samples_workspace_p
 from tests.ui.stage import Stage, finding, missing, read_trace, stage, suggest, write_runs
 
 
-def words(on: Stage) -> str:
+def text_of(on: Stage) -> str:
     """Return the text of the open dialog, or else of the screen, without frames and line breaks."""
     lines = on.lines
     if on.app.screen.is_modal:
@@ -32,19 +32,19 @@ async def test_the_first_minute(tmp_path: Path) -> None:
         on.screen(NameScreen)
         assert (
             f"{saved} Each label carries your name: use the same name on every machine."
-            in words(on)
+            in text_of(on)
         )
         await on.press("enter")
         on.screen(WelcomeScreen)
         assert not missing(
-            words(on),
+            text_of(on),
             "Enter open the trace under the cursor ↑ ↓ move over its spans (steps)",
             "1 3 press 1, then 3: label 1.3 Step repetition on the span under the cursor",
             "] go to the next suggestion: a accepts it, x rejects it",
             "u undo the last change, also after a restart",
             "? all keys of a screen; press it now to read them",
         )
-        assert saved not in words(on)  # the question for the name has said it
+        assert saved not in text_of(on)  # the question for the name has said it
         await on.press("?")
         on.screen(HelpScreen)
         await on.press("escape", "enter")
@@ -62,7 +62,7 @@ async def test_the_first_minute(tmp_path: Path) -> None:
         assert on.labels == {("1.3", 2, 2)}
         assert on.lines[-1].startswith(" 1.3 Step repetition on #2 ")
         await on.press("]")
-        assert not missing(words(on), "2.6 Reasoning-action mismatch rules judge · sure 80% · #9")
+        assert not missing(text_of(on), "2.6 Reasoning-action mismatch rules judge · sure 80% · #9")
         assert "] suggestion  a accept  x reject  e edit  l modes" in on.lines[-1]
         await on.press("a", "u")
         assert "undone: accepted: 2.6 Reasoning-action mismatch on #9" in on.lines[-1]
@@ -98,8 +98,8 @@ async def test_the_first_minute(tmp_path: Path) -> None:
 
 async def test_the_key_that_closes_the_welcome_does_nothing_else(small: Path) -> None:
     async with stage(small, welcomed=False) as on:
-        assert not missing(words(on), "↑ ↓ move over the spans (steps) of the trace")
-        assert "open the trace" not in words(on)
+        assert not missing(text_of(on), "↑ ↓ move over the spans (steps) of the trace")
+        assert "open the trace" not in text_of(on)
         await on.press("1", "3")
         assert on.app.screen is on.annotate
         assert on.labels == set()
@@ -107,12 +107,12 @@ async def test_the_key_that_closes_the_welcome_does_nothing_else(small: Path) ->
 
 async def test_the_samples_name_their_annotators(tmp_path: Path) -> None:
     write_runs(tmp_path / "samples", "one", "two")
-    with closing(Workspace.open(samples_workspace_path())) as kept:
+    with closing(Workspace.open(samples_workspace_path())) as store:
         for name in ("mira", "tomas"):
-            kept.add_annotator(name, AnnotatorKind.HUMAN)
+            store.add_annotator(name, AnnotatorKind.HUMAN)
     async with stage(tmp_path / "samples", samples=True, annotator=None) as on:
-        assert "with labels of sample annotators mira and tomas." in words(on)
-        assert "samples.db" in words(on)
+        assert "with labels of sample annotators mira and tomas." in text_of(on)
+        assert "samples.db" in text_of(on)
 
 
 async def test_another_annotator_takes_over(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ async def test_another_annotator_takes_over(tmp_path: Path) -> None:
         assert on.labels == {("1.3", 2, 2)}
         await on.press(":", *"another annotator", "enter")
         on.screen(NameScreen)
-        assert "Esc cancels" in words(on)
+        assert "Esc cancels" in text_of(on)
         await on.press("escape")
         assert on.session.annotator == "ann"
         await on.press("&", *"bob", "enter")
@@ -130,7 +130,7 @@ async def test_another_annotator_takes_over(tmp_path: Path) -> None:
         assert (on.session.annotator, on.labels) == ("bob", set())
         await on.press("2", "6", "escape")
         assert "bob" in on.lines[0]
-        with closing(Workspace.open(tmp_path / "w.db")) as kept:
-            assert sorted(label.annotator for label in kept.labels()) == ["ann", "bob"]
+        with closing(Workspace.open(tmp_path / "w.db")) as store:
+            assert sorted(label.annotator for label in store.labels()) == ["ann", "bob"]
     async with stage(tmp_path / "runs", workspace=tmp_path / "w.db", annotator=None) as on:
         assert "bob" in on.lines[0]

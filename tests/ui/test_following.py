@@ -12,7 +12,7 @@ import pytest
 from mast_tui.ui.annotate.filter import Condition, SpanFilter
 from tests.traces.rollouts import message, meta
 from tests.ui.settle import settle
-from tests.ui.stage import SMALL, Shown, Stage, stage, write_trace
+from tests.ui.stage import SMALL, LabelledSpans, Stage, stage, write_trace
 
 
 def lines_of(*records: object) -> bytes:
@@ -22,8 +22,8 @@ def lines_of(*records: object) -> bytes:
 def rollout(folder: Path, spans: int) -> Path:
     path = folder / "traces" / "run.jsonl"
     path.parent.mkdir()
-    said = (message("assistant", f"step {number}") for number in range(2, spans + 1))
-    path.write_bytes(lines_of(meta(), message("user", "step 1"), *said))
+    messages = (message("assistant", f"step {number}") for number in range(2, spans + 1))
+    path.write_bytes(lines_of(meta(), message("user", "step 1"), *messages))
     return path
 
 
@@ -32,13 +32,13 @@ def append(path: Path, *texts: str) -> None:
         file.write(lines_of(*(message("assistant", text) for text in texts)))
 
 
-def known(on: Stage) -> int:
+def known_spans(on: Stage) -> int:
     """Return the number of spans that are known."""
     return len(on.trace)
 
 
 async def until(on: Stage, arrived: Callable[[], bool]) -> None:
-    """Wait until the app has seen by itself what has come."""
+    """Wait until the app has noticed new spans by itself."""
     await on.until(arrived)
     await settle(on.pilot)
 
@@ -48,12 +48,12 @@ async def test_new_spans_are_shown_and_nothing_moves(tmp_path: Path) -> None:
     async with stage(path, workspace=tmp_path / "w.db") as on:
         await on.press("j", "j", "1", "3")
         await on.press("/", *"step 1", "enter", "g", "j", "j", "j")
-        before = on.annotate.state.hits.total
+        previous_total = on.annotate.state.hits.total
         append(path, "step 1 again", "and more")
-        await until(on, lambda: known(on) == 62)
+        await until(on, lambda: known_spans(on) == 62)
         assert (on.number, on.labels) == (4, {("1.3", 3, 3)})
         assert on.annotate.timeline.row_count == 62
-        await until(on, lambda: on.annotate.state.hits.total == before + 1)
+        await until(on, lambda: on.annotate.state.hits.total == previous_total + 1)
         await on.press("G")
         assert "and more" in on.text
 
@@ -67,7 +67,7 @@ async def test_keys_read_new_spans_at_once(tmp_path: Path) -> None:
             assert on.message == f"The file has not grown: {spans} spans"
             append(path, "more", "and more")
             await on.press(key)
-            assert (on.message, known(on), on.number) == ("2 more spans", spans + 2, 1)
+            assert (on.message, known_spans(on), on.number) == ("2 more spans", spans + 2, 1)
 
 
 async def test_the_end_and_a_filter_take_in_new_spans(tmp_path: Path) -> None:
@@ -75,11 +75,11 @@ async def test_the_end_and_a_filter_take_in_new_spans(tmp_path: Path) -> None:
     async with stage(path, workspace=tmp_path / "w.db") as on:
         await on.press("G")
         append(path, *(f"new {number}" for number in range(3)))
-        await until(on, lambda: known(on) == 8)
+        await until(on, lambda: known_spans(on) == 8)
         assert on.number == 8
         await on.press("k")
         append(path, "ninth")
-        await until(on, lambda: known(on) == 9)
+        await until(on, lambda: known_spans(on) == 9)
         assert on.number == 7
 
         await on.press("j")
@@ -88,7 +88,7 @@ async def test_the_end_and_a_filter_take_in_new_spans(tmp_path: Path) -> None:
         rows = on.annotate.timeline.row_count
         with path.open("ab") as file:
             file.write(lines_of(message("user", "hurry"), message("assistant", "I do")))
-        await until(on, lambda: known(on) == 11)
+        await until(on, lambda: known_spans(on) == 11)
         assert on.annotate.timeline.row_count == rows + 1
 
 
@@ -100,13 +100,13 @@ async def test_a_text_file_that_grows_keeps_labels(tmp_path: Path) -> None:
         await on.press("j", "1", "3")
         with path.open("a") as file:
             file.write("three goes on\n\nfour\n")
-        await until(on, lambda: known(on) == 4)
+        await until(on, lambda: known_spans(on) == 4)
         assert (on.number, on.labels) == (2, {("1.3", 2, 2)})
         await on.press("j")
         assert "│ three goes on " in on.text
 
 
-def replaced(path: Path) -> None:
+def replace_by_copy(path: Path) -> None:
     other = path.with_name("other")
     other.write_bytes(path.read_bytes() + lines_of(message("assistant", "another")))
     other.replace(path)
@@ -120,12 +120,12 @@ def cut(path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "reason", "left", "labels"),
     [
-        (replaced, "another file is in its place", 6, {("1.3", 2, 2)}),
+        (replace_by_copy, "another file is in its place", 6, {("1.3", 2, 2)}),
         (cut, "the file has been cut", 3, set()),  # its labels are those of the content it had
     ],
 )
 async def test_a_replaced_or_cut_file_is_read_again_on_a_key(
-    tmp_path: Path, change: Callable[[Path], None], reason: str, left: int, labels: Shown
+    tmp_path: Path, change: Callable[[Path], None], reason: str, left: int, labels: LabelledSpans
 ) -> None:
     path = rollout(tmp_path, 5)
     async with stage(path, workspace=tmp_path / "w.db") as on:
@@ -133,10 +133,10 @@ async def test_a_replaced_or_cut_file_is_read_again_on_a_key(
         change(path)
         await until(on, lambda: bool(on.notices))
         assert on.notices == [f"run.jsonl has changed: {reason}. Press O to read it again"]
-        assert known(on) == 5
+        assert known_spans(on) == 5
         await on.press("f5")
         await until(on, lambda: on.message == f"Read again, because {reason}: {left} spans")
-        assert (known(on), (on.number, on.labels)) == (left, (2, labels))
+        assert (known_spans(on), (on.number, on.labels)) == (left, (2, labels))
 
 
 async def test_a_rewritten_document_is_read_on_a_key(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ async def test_a_rewritten_document_is_read_on_a_key(tmp_path: Path) -> None:
         write_trace(path)
         await on.press("O")
         assert on.message == "Read again, because the file has changed: 12 spans"
-        assert (known(on), on.number) == (12, 3)
+        assert (known_spans(on), on.number) == (12, 3)
 
 
 async def test_a_missing_file_is_reported_and_nothing_lost(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ async def test_a_missing_file_is_reported_and_nothing_lost(tmp_path: Path) -> No
         path.rename(away)
         await on.press("f5")
         assert on.message == "The file could not be read again: the file is gone"
-        assert (known(on), on.labels) == (5, {("1.3", 2, 2)})
+        assert (known_spans(on), on.labels) == (5, {("1.3", 2, 2)})
         append(away, "six")
         away.rename(path)
         await on.press("f5")

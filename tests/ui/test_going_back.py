@@ -16,30 +16,33 @@ from tests.ui.stage import SMALL, finding, missing, read_trace, stage, suggest, 
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=30))
 def test_the_trail_goes_back_and_forth(jumps: list[int]) -> None:
-    trail, here, way = Trail(), 0, [0]
-    for there in jumps:
-        trail.record_jump(here, there)
-        if abs(there - here) > 1:
-            way.append(there)
-        here = there
-    end, back = here, []
-    while (place := trail.back(here)) is not None:
-        here = place
-        back.append(here)
+    trail = Trail()
+    position = 0
+    passed = [0]
+    for target in jumps:
+        trail.record_jump(position, target)
+        if abs(target - position) > 1:
+            passed.append(target)
+        position = target
+    end = position
+    back = []
+    while (earlier := trail.back(position)) is not None:
+        position = earlier
+        back.append(position)
         assert len(back) <= len(jumps) + 1
-    assert here == 0 or abs(here) < 2
+    assert position == 0 or abs(position) < 2
     forth = []
-    while (place := trail.forward(here)) is not None:
-        here = place
-        forth.append(here)
+    while (later := trail.forward(position)) is not None:
+        position = later
+        forth.append(position)
         assert len(forth) <= len(jumps) + 1
-    assert here == end or not back
+    assert position == end or not back
 
 
-async def test_jumps_are_gone_back_and_forth(small: Path, tmp_path: Path) -> None:
-    trace, place = read_trace(small), tmp_path / "w.db"
-    suggest(place, trace, [finding(trace, "1.3", 8, 8)])
-    async with stage(small, workspace=place) as on:
+async def test_keys_go_back_and_forth_between_jumps(small: Path, workspace: Path) -> None:
+    trace = read_trace(small)
+    suggest(workspace, trace, [finding(trace, "1.3", 8, 8)])
+    async with stage(small, workspace=workspace) as on:
         await on.press("]")
         assert on.number == 8
         await on.press(":", *"3", "enter")
@@ -114,16 +117,15 @@ async def test_blind_annotators_see_no_keys_of_suggestions(tmp_path: Path) -> No
         assert "] suggestion" in on.lines[-1]
 
 
-async def test_a_trace_opens_at_the_saved_position(small: Path, tmp_path: Path) -> None:
-    place = tmp_path / "w.db"
-    async with stage(small, workspace=place) as on:
+async def test_a_trace_opens_at_the_saved_position(small: Path, workspace: Path) -> None:
+    async with stage(small, workspace=workspace) as on:
         assert on.number == 1
         await on.press(":", *"9", "enter")
         on.annotate.arrival.save_position()
         await on.press()
-    async with stage(small, workspace=place) as on:
+    async with stage(small, workspace=workspace) as on:
         assert on.number == 9
-    async with stage(small, workspace=place, annotator="bob") as on:
+    async with stage(small, workspace=workspace, annotator="bob") as on:
         assert on.number == 1
 
 
@@ -140,7 +142,7 @@ async def test_the_position_is_saved_when_another_trace_opens(tmp_path: Path) ->
         assert on.number == last
 
 
-async def test_the_saved_position_is_not_gone_to_after_a_move(small: Path, tmp_path: Path) -> None:
+async def test_a_move_prevents_the_jump_to_the_saved_position(small: Path, tmp_path: Path) -> None:
     async with stage(small, workspace=tmp_path / "w.db") as on:
         await on.press("G")
         arrival = on.annotate.arrival

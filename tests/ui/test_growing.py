@@ -25,7 +25,7 @@ from tests.ui.test_timeline_cost import HEIGHT, AppWithTimeline, CountedTimeline
 
 
 class PartOfTrace(LongTrace):
-    """A trace that is still read, as far as the test lets it."""
+    """A trace that is still read, as far as the test allows."""
 
     def __init__(self, length: int) -> None:
         # Without times, as all bars would change when the run turns out longer.
@@ -33,7 +33,7 @@ class PartOfTrace(LongTrace):
         self.loaded = Loaded(0, 2, False)
 
     def grow(self, length: int, *, over: bool = False) -> None:
-        """Let so many spans be known."""
+        """Set the number of spans that are read."""
         self.length = length
         if over:
             self.loaded = Loaded(2, 2, True)
@@ -41,7 +41,8 @@ class PartOfTrace(LongTrace):
 
 @asynccontextmanager
 async def growing(length: int) -> AsyncIterator[tuple[Pilot[None], CountedTimeline, PartOfTrace]]:
-    app, trace = AppWithTimeline(), PartOfTrace(length)
+    app = AppWithTimeline()
+    trace = PartOfTrace(length)
     async with app.run_test(size=(100, HEIGHT)) as pilot:
         timeline = app.query_one(CountedTimeline)
         timeline.show_trace(trace)
@@ -67,12 +68,12 @@ async def test_growth_below_the_screen_draws_no_line() -> None:
         await settle(pilot)
         assert "6000" in timeline.render_line(HEIGHT - 1).text
         timeline.move_to(0)
-        shown = list(range(0, 1000, 2))
-        timeline.set_filter(shown)
+        indices = list(range(0, 1000, 2))
+        timeline.set_filter(indices)
         await settle(pilot)
         timeline.drawn = 0
-        shown.extend(range(1000, 3000, 2))
-        timeline.set_filter(shown)
+        indices.extend(range(1000, 3000, 2))
+        timeline.set_filter(indices)
         await settle(pilot)
         assert (timeline.drawn, timeline.row_count) == (0, 1500)
 
@@ -117,8 +118,8 @@ async def test_the_end_is_not_followed_after_a_move_or_scroll() -> None:
 def write_chat(path: Path, spans: int) -> Path:
     """Write a Codex rollout that is not read to its end at once."""
     texts = (f"message {number} {'and so on ' * 30}" for number in range(spans))
-    said = [message("assistant", text) for text in texts]
-    write(path.parent, meta(id=path.stem), *said, name=path.name)
+    messages = [message("assistant", text) for text in texts]
+    write(path.parent, meta(id=path.stem), *messages, name=path.name)
     assert path.stat().st_size > 2 * FIRST_SLICE
     return path
 
@@ -129,11 +130,10 @@ def chat(tmp_path: Path) -> Path:
     return write_chat(tmp_path / "rollout-chat.jsonl", 3000)
 
 
-async def test_last_span_and_marks_of_a_trace_that_is_read(chat: Path, tmp_path: Path) -> None:
-    place = tmp_path / "w.db"
-    suggest(place, read_trace(chat), [finding(read_trace(chat), "1.3", 2990, 2990)])
-    async with stage(chat, workspace=place, settled=False) as on:
-        await on.trace_shown()
+async def test_last_span_and_marks_of_a_trace_that_is_read(chat: Path, workspace: Path) -> None:
+    suggest(workspace, read_trace(chat), [finding(read_trace(chat), "1.3", 2990, 2990)])
+    async with stage(chat, workspace=workspace, settled=False) as on:
+        await on.wait_for_trace()
         await on.send("G")
         await settle(on.pilot)
         assert on.number == 3000
@@ -179,6 +179,6 @@ async def test_a_closed_trace_frees_its_memory(chat: Path, tmp_path: Path) -> No
         await on.press("}")
         await on.press("j")
         # The thread that read it on was told to stop, and does so within a step.
-        for _ in waiting.until(lambda: [one() for one in (*left, counted)] == [None] * 3):
+        for _ in waiting.until(lambda: [ref() for ref in (*left, counted)] == [None] * 3):
             await on.pilot.pause(0.1)
             gc.collect()

@@ -27,16 +27,16 @@ def entries_of(where: Where) -> list[Entry]:
 
 @pytest.mark.parametrize("where", list(Where))
 def test_every_action_of_a_screen_is_explained_once(where: Where) -> None:
-    found = entries_of(where)
-    for place in {where, Where.EVERYWHERE}:
-        for action in actions_for(place):
+    entries = entries_of(where)
+    for screen in {where, Where.EVERYWHERE}:
+        for action in actions_for(screen):
             if not action.name.startswith(("digit_", "side_")):
                 keys = "  ".join(key_text(key) for key in action.keys)
-                assert found.count((keys, action.help)) == 1
+                assert entries.count((keys, action.help)) == 1
     titles = [section.title for section in sections_of(where, {})]
     assert len(set(titles)) == len(titles)
-    for place, digits in ((Where.ANNOTATE, "0…9"), (Where.ADJUDICATE, "1…9")):
-        assert sum(digits in key for key, _ in found) == (where is place)
+    for screen, digits in ((Where.ANNOTATE, "0…9"), (Where.ADJUDICATE, "1…9")):
+        assert sum(digits in key for key, _ in entries) == (where is screen)
 
 
 def test_all_signs_are_explained() -> None:
@@ -65,7 +65,7 @@ async def test_the_help_scrolls_and_is_searched(small: Path, tmp_path: Path) -> 
         await on.press("?")
         lines = lines_of(on)
         bottom = lines.row_count - lines.lines_area.height
-        for key, place in (
+        for key, scroll_offset in (
             ("j", 1),
             ("k", 0),
             ("ctrl+d", lines.lines_area.height // 2),
@@ -75,7 +75,7 @@ async def test_the_help_scrolls_and_is_searched(small: Path, tmp_path: Path) -> 
             ("g", 0),
         ):
             await on.press(key)
-            assert lines.scroll_y == place, key
+            assert lines.scroll_y == scroll_offset, key
         whole = lines_of(on).row_count
         await on.press("/", *"wrap long", "enter")
         assert "Wrap long lines" in on.text
@@ -93,8 +93,8 @@ async def test_wrapped_lines_are_indented(small: Path, tmp_path: Path) -> None:
         await on.press("?")
         lines = lines_of(on)
         rows = [lines.render_row(row, 60).text for row in range(lines.row_count)]
-        (place,) = [n for n, row in enumerate(rows) if "To the last line" in row]
-        first = rows[place].index("To the last line")
+        (number,) = [n for n, row in enumerate(rows) if "To the last line" in row]
+        first = rows[number].index("To the last line")
         wrapped = [row for row in rows if row.strip() and row[:first].isspace()]
         assert wrapped
         assert all(row[first] != " " for row in wrapped)

@@ -33,8 +33,8 @@ async def test_a_message_takes_the_line_until_the_next_key(small: Path, width: i
 
 async def test_hints_are_clicked_and_follow_the_state(small: Path) -> None:
     async with stage(small) as on:
-        at = on.lines[-1].index("v range")
-        await on.pilot.click(on.annotate.hints, offset=(at + 3, 0))
+        column = on.lines[-1].index("v range")
+        await on.pilot.click(on.annotate.hints, offset=(column + 3, 0))
         await on.press("j", "1", "3")
         assert on.labels == {("1.3", 1, 2)}
         # What stands before the hints now is no hint.
@@ -47,9 +47,9 @@ async def test_hints_are_clicked_and_follow_the_state(small: Path) -> None:
 
 
 async def test_a_finished_trace_offers_the_next_one_first(tmp_path: Path) -> None:
-    one = write_trace(tmp_path / "one.json")
-    other = write_trace(tmp_path / "two.json", [{"role": "user", "content": "Another."}])
-    async with stage(one, other, size=(60, 24)) as on:
+    first = write_trace(tmp_path / "one.json")
+    second = write_trace(tmp_path / "two.json", [{"role": "user", "content": "Another."}])
+    async with stage(first, second, size=(60, 24)) as on:
         await on.press("enter")
         assert on.lines[-1].startswith(" 1 3 label")
         await on.press("D", "W")
@@ -60,10 +60,10 @@ async def test_a_finished_trace_offers_the_next_one_first(tmp_path: Path) -> Non
         await on.press("j")
         assert on.lines[-1].startswith(" } next trace")
         assert "1 3 label" not in on.lines[-1]
-        first = on.annotate.trace
+        finished = on.annotate.trace
         await on.pilot.click(on.annotate.hints, offset=(3, 0))
         await on.press()
-        assert on.annotate.trace is not first
+        assert on.annotate.trace is not finished
         assert on.lines[-1].startswith(" 1 3 label")
         await on.press("<", "u", "j")
         assert not on.session.finished
@@ -73,7 +73,7 @@ async def test_a_finished_trace_offers_the_next_one_first(tmp_path: Path) -> Non
 async def test_dialogs_show_their_own_keys(small: Path) -> None:
     async with stage(small, size=(80, 24)) as on:
         await on.press("1", "3")
-        for key, shown in (
+        for key, hints in (
             ("i", "j k scroll  / finds  n N next, previous match  y copies  Esc closes"),
             ("question_mark", "/ searches  j k scroll  d b pages  g G ends  Esc closes"),
             ("colon", "↑ ↓ move  Enter chooses  Esc cancels"),
@@ -81,12 +81,12 @@ async def test_dialogs_show_their_own_keys(small: Path) -> None:
         ):
             await on.press(key)
             assert on.app.screen.is_modal
-            assert on.lines[-1].strip() == shown
+            assert on.lines[-1].strip() == hints
             await on.press("escape")
 
 
 @pytest.mark.parametrize(
-    ("cells", "shown"),
+    ("cells", "expected"),
     [
         (40, "1.3 on #5 · 12 to go · u takes back"),
         (34, "1.3 on #5 · 12 to go …"),
@@ -94,8 +94,8 @@ async def test_dialogs_show_their_own_keys(small: Path) -> None:
         (8, "1.3 on …"),
     ],
 )
-def test_messages_lose_their_last_parts_first(cells: int, shown: str) -> None:
-    assert shorten_parts("1.3 on #5 · 12 to go · u takes back", cells) == shown
+def test_messages_lose_their_last_parts_first(cells: int, expected: str) -> None:
+    assert shorten_parts("1.3 on #5 · 12 to go · u takes back", cells) == expected
 
 
 def test_a_long_message_is_broken_between_its_parts() -> None:
@@ -110,8 +110,8 @@ def test_a_long_message_is_broken_between_its_parts() -> None:
 
 
 def test_every_dialog_declares_its_keys() -> None:
-    for found in walk_packages(ui.__path__, "mast_tui.ui."):
-        import_module(found.name)
+    for module in walk_packages(ui.__path__, "mast_tui.ui."):
+        import_module(module.name)
     kinds = [*ModalScreen.__subclasses__()]
     for kind in kinds:
         kinds += kind.__subclasses__()

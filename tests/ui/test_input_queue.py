@@ -48,10 +48,11 @@ async def test_keys_clicks_pastes_and_changes_of_focus_keep_their_order(
 
 
 def _post_click(on: Stage, row: int) -> None:
-    """Post what the terminal sends for a click on a row of the timeline."""
+    """Post the events that a terminal sends for a click on a row of the timeline."""
     area = on.annotate.timeline.content_region
     for kind in (events.MouseDown, events.MouseUp):
-        x, y = area.x + 20, area.y + row
+        x = area.x + 20
+        y = area.y + row
         on.app.post_message(kind(None, x, y, 0, 0, 1, False, False, False, screen_x=x, screen_y=y))
 
 
@@ -74,7 +75,7 @@ async def test_enter_in_the_library_waits_for_a_trace(
         on.app.post_message(events.Key("enter", "\r"))
         await on.until(lambda: on.app.input_queue.blocked)
         begin(on.app.traces)
-        await on.trace_shown()
+        await on.wait_for_trace()
         assert on.number == 1
 
 

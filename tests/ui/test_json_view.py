@@ -36,13 +36,13 @@ def test_characters_are_shown_once_and_in_order(
     text = json.dumps(value, separators=separators, ensure_ascii=ascii_only) + " " * 61
     pretty = pretty_json(text)
     assert pretty is not None
-    places = [pretty.to_shown(offset) for offset in range(len(text))]
-    assert places == sorted(places)
+    positions = [pretty.to_shown(offset) for offset in range(len(text))]
+    assert positions == sorted(positions)
     if not any(f'"{name}"' in text for name in UNFOLDED):
         assert json.loads(pretty.whole()) == value
-    for offset, place in enumerate(places):
+    for offset, position in enumerate(positions):
         char = text[offset]
-        if pretty.to_source(place) == offset and pretty.whole()[place : place + 1] == char:
+        if pretty.to_source(position) == offset and pretty.whole()[position : position + 1] == char:
             continue
         # Else it is white space between tokens, or one of two characters of an escape.
         assert char.isspace() or "\\" in text[offset - 1 : offset + 1]
@@ -73,12 +73,12 @@ def test_commands_and_lists_are_laid_out() -> None:
         *(r'  "path": "/tmp/a\nb",', '  "to": [', r'    ["bash", "make\nmake install"],'),
         *("    [1, 2],", "    []", "  ]", "}"),
     ]
-    for words in ("cd /x", "for i in 1 2; do", "echo", "$i", "done", "/tmp/a"):
-        start = call.index(words)
-        first, stop = pretty.range_to_shown(start, start + len(words))
-        assert pretty.whole()[first:stop] == words
-        places = range(start, start + len(words))
-        assert [pretty.to_source(i) for i in range(first, stop)] == list(places)
+    for part in ("cd /x", "for i in 1 2; do", "echo", "$i", "done", "/tmp/a"):
+        start = call.index(part)
+        first, stop = pretty.range_to_shown(start, start + len(part))
+        assert pretty.whole()[first:stop] == part
+        offsets = range(start, start + len(part))
+        assert [pretty.to_source(i) for i in range(first, stop)] == list(offsets)
 
 
 @pytest.mark.parametrize(
@@ -112,30 +112,30 @@ def test_layout_by_slices_is_the_same(
     text = json.dumps(value, separators=separators) + " " * 61
     whole = pretty_json(text)
     assert whole is not None
-    shown = whole.whole()
+    expected = whole.whole()
     pretty = PrettyText(text)
     every = cycle(steps)
     while not pretty.complete:
         done = pretty.shown_end
-        before = pretty[:done]
+        previous = pretty[:done]
         pretty.extend(next(every))
         # What is set out stays; what is not stands as it is in the source.
-        assert pretty[:done] == before
+        assert pretty[:done] == previous
         assert pretty[pretty.shown_end :] == text[pretty.source_end :]
         assert pretty.to_source(pretty.to_shown(len(text))) == len(text)
     assert not pretty.broken
-    assert pretty[:] == shown
-    first = data.draw(st.integers(0, len(shown)))
-    end = data.draw(st.integers(first, len(shown)))
-    assert pretty[first:end] == shown[first:end]
-    assert pretty.find("\n", first, end) == shown.find("\n", first, end)
-    assert pretty.rfind("\n", first, end) == shown.rfind("\n", first, end)
-    assert [pretty.to_shown(at) for at in range(len(text))] == [
-        whole.to_shown(at) for at in range(len(text))
+    assert pretty[:] == expected
+    first = data.draw(st.integers(0, len(expected)))
+    end = data.draw(st.integers(first, len(expected)))
+    assert pretty[first:end] == expected[first:end]
+    assert pretty.find("\n", first, end) == expected.find("\n", first, end)
+    assert pretty.rfind("\n", first, end) == expected.rfind("\n", first, end)
+    assert [pretty.to_shown(offset) for offset in range(len(text))] == [
+        whole.to_shown(offset) for offset in range(len(text))
     ]
 
 
-def test_of_a_huge_text_only_the_beginning_is_laid_out() -> None:
+def test_only_the_beginning_of_a_huge_text_is_laid_out() -> None:
     text = json.dumps([{"step": n, "output": "line\n" * 9} for n in range(60_000)])
     assert len(text) > 3_000_000
     pretty = pretty_json(text)
@@ -151,9 +151,9 @@ def test_of_a_huge_text_only_the_beginning_is_laid_out() -> None:
     assert pretty.source_end < 10_000
 
 
-@pytest.mark.parametrize("rest", ['"open', "1 2", "}", "nothing", '{"a" 1}', "{1: 2}", "[1,]", ","])
-def test_text_after_invalid_json_is_unchanged(rest: str) -> None:
-    text = f'["{"x" * CHECKED_CHARS}", {rest}, 2]'
+@pytest.mark.parametrize("tail", ['"open', "1 2", "}", "nothing", '{"a" 1}', "{1: 2}", "[1,]", ","])
+def test_text_after_invalid_json_is_unchanged(tail: str) -> None:
+    text = f'["{"x" * CHECKED_CHARS}", {tail}, 2]'
     pretty = pretty_json(text)
     assert pretty is not None
     while not pretty.complete:

@@ -28,8 +28,8 @@ from tests.cli.conftest import configure
 from tests.cli.test_judge_twins import write_trials
 from tests.judges.llm.made_answers import decisive, notes, said
 from tests.judges.llm.server import MODEL, Action, ModelServer, answer, hang, status
-from tests.ui.office import Office
 from tests.ui.stage import missing, stage, write_trace
+from tests.ui.team_dir import TeamDir
 from tests.waiting import PATIENCE
 
 KEY = "sk-made-up-for-this-test"
@@ -51,9 +51,9 @@ def long(tmp_path: Path) -> Path:
     return write_trace(tmp_path / "long.json", tuple(steps))
 
 
-def right_answer(body: dict[str, object], place: int = -1) -> Action:
+def right_answer(body: dict[str, object], span: int = -1) -> Action:
     """Return a right answer with the number of tokens that were sent."""
-    return answer(said(body, place=place), tokens_in=len(str(body)) // 3, tokens_out=400)
+    return answer(said(body, place=span), tokens_in=len(str(body)) // 3, tokens_out=400)
 
 
 def first_window() -> Callable[[dict[str, object], int], Action]:
@@ -113,8 +113,8 @@ async def test_the_rules_run_without_a_model(small: Path, tmp_path: Path) -> Non
         assert on.message in on.lines[-1]
         await on.press("J")
         assert "nothing new · 1 waits for an answer" in on.message
-    assert "A model as judge" in [one.title for one in sections_of(Where.ANNOTATE, {})]
-    assert "A model as judge" not in [one.title for one in sections_of(Where.ADJUDICATE, {})]
+    assert "A model as judge" in [s.title for s in sections_of(Where.ANNOTATE, {})]
+    assert "A model as judge" not in [s.title for s in sections_of(Where.ADJUDICATE, {})]
 
 
 async def test_a_model_is_asked_after_its_estimate(small: Path, tmp_path: Path) -> None:
@@ -142,9 +142,9 @@ async def test_a_model_is_asked_for_the_decisive_step(
     small: Path, tmp_path: Path, key: str, steps: bool
 ) -> None:
     def script(body: dict[str, object], n: int) -> Action:
-        there = not steps or "Is #5 the decisive step?" in str(body)
-        said = decisive(body, 5) if there else decisive(body)
-        return answer(said, tokens_in=len(str(body)) // 3)
+        step_asked = not steps or "Is #5 the decisive step?" in str(body)
+        reply = decisive(body, 5) if step_asked else decisive(body)
+        return answer(reply, tokens_in=len(str(body)) // 3)
 
     with model(script) as server:
         async with stage(small, workspace=tmp_path / "w.db") as on:
@@ -160,7 +160,7 @@ async def test_a_model_is_asked_for_the_decisive_step(
             server.script = lambda body, n: right_answer(body)
             await on.press("J", "m")
             assert len(server.chats) == asked + 1
-            assert len({one.judge for one in on.session.suggestions}) == 2
+            assert len({suggestion.judge for suggestion in on.session.suggestions}) == 2
 
 
 async def test_waiting_for_an_answer_is_shown(
@@ -272,11 +272,11 @@ async def test_another_machine_is_asked_after_consent(
 
 
 async def test_many_traces_need_an_allowance(tmp_path: Path, model_run: FakeRun) -> None:
-    office = Office(tmp_path / "set")
+    team = TeamDir(tmp_path / "set")
     for name in ("one", "two", "three"):
-        office.file(name)
+        team.file(name)
     with model():
-        async with stage(office.folder, workspace=office.workspace) as on:
+        async with stage(team.folder, workspace=team.workspace) as on:
             await on.press("J", "m")
             assert isinstance(on.app.screen, NoteScreen)
             assert f"Ask {MODEL} about 3 traces?" in on.text

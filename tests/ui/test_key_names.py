@@ -17,8 +17,8 @@ import mast_tui
 from mast_tui.ui.actions.registry import ACTIONS, find_action, key_of, key_while_typing
 from mast_tui.ui.widgets.bars import HintBar
 from tests.cli.conftest import configure
-from tests.ui.office import Office
 from tests.ui.stage import Stage, finding, shown_key, stage, suggest
+from tests.ui.team_dir import TeamDir
 
 PACKAGE: Final = Path(mast_tui.__file__).parent
 BELOW: Final = ("session", "adjudication", "labels.py", "gold", "study")
@@ -117,9 +117,9 @@ def messages_in(path: Path) -> Iterator[tuple[int, str]]:
 def source_files() -> Iterator[Path]:
     """Yield the files whose strings may reach the screen, without the registry of actions."""
     for name in ("ui", *BELOW):
-        place = PACKAGE / name
-        found = [place] if place.suffix else sorted(place.rglob("*.py"))
-        yield from (path for path in found if path.parent.name != "actions")
+        path = PACKAGE / name
+        paths = [path] if path.suffix else sorted(path.rglob("*.py"))
+        yield from (path for path in paths if path.parent.name != "actions")
 
 
 def test_no_message_names_a_key_that_can_be_set() -> None:
@@ -142,7 +142,7 @@ def test_no_message_names_a_key_that_can_be_set() -> None:
             if letter or named:
                 wrong.append(f"{path.relative_to(PACKAGE)}:{line}: {text!r}")
     assert not wrong, "take the key from key_of():\n" + "\n".join(wrong)
-    assert not [one.id for one in ACTIONS if NAMED.search(one.help) or LETTER.search(one.help)]
+    assert not [a.id for a in ACTIONS if NAMED.search(a.help) or LETTER.search(a.help)]
 
 
 def test_keys_are_looked_up_for_known_actions() -> None:
@@ -162,8 +162,8 @@ def test_keys_are_looked_up_for_known_actions() -> None:
 
 
 def test_plain_keys_are_named_first() -> None:
-    shown = {"annotate.follow": "O", "everywhere.redo": "U", "everywhere.quit": "^q"}
-    assert {name: shown_key(name) for name in shown} == shown
+    expected = {"annotate.follow": "O", "everywhere.redo": "U", "everywhere.quit": "^q"}
+    assert {name: shown_key(name) for name in expected} == expected
     assert shown_key("everywhere.theme") == "F9"
     assert key_of("annotate.follow", {"annotate.follow": ("f6",)}) == "F6"
     assert key_while_typing("library.other_search", {}) == "Tab"
@@ -200,7 +200,7 @@ NOT_SET: Final = re.compile(
 """Enter where a line or a list of its own takes it, the key that was pressed, a side's letter."""
 
 
-async def check(on: Stage, keys: dict[str, str], *names: str) -> str:
+async def check_key_names(on: Stage, keys: dict[str, str], *names: str) -> str:
     """Run actions by their set keys and check what the screen names.
 
     Args:
@@ -216,21 +216,21 @@ async def check(on: Stage, keys: dict[str, str], *names: str) -> str:
         screen = on.app.screen
         if screen.is_modal:
             continue
-        for words in texts_on(screen):
-            words = NOT_SET.sub("", words)
-            found = LETTER.search(words) or NAMED.search(words)
-            assert not found, f"after {name}: {words!r}"
+        for text in texts_on(screen):
+            text = NOT_SET.sub("", text)
+            default_key = LETTER.search(text) or NAMED.search(text)
+            assert not default_key, f"after {name}: {text!r}"
     return on.text
 
 
 async def test_a_trace_names_the_keys_that_are_set(keys: dict[str, str], tmp_path: Path) -> None:
-    office = Office(tmp_path / "runs")
-    trace = office.trace("one")
-    office.file("two")
-    found = [finding(trace, "1.3", 3, 5), finding(trace, "1.3", 7, 8), finding(trace, "2.6", 9, 9)]
-    suggest(office.workspace, trace, found)
-    async with stage(office.folder / "one.json", workspace=office.workspace) as on:
-        text = await check(on, keys)
+    team = TeamDir(tmp_path / "runs")
+    trace = team.trace("one")
+    team.file("two")
+    spans = (("1.3", 3, 5), ("1.3", 7, 8), ("2.6", 9, 9))
+    suggest(team.workspace, trace, [finding(trace, *labelled) for labelled in spans])
+    async with stage(team.folder / "one.json", workspace=team.workspace) as on:
+        text = await check_key_names(on, keys)
         assert f" {keys['annotate.next_suggestion']} goes to" in text
         for steps in (
             ("annotate.accept", "annotate.accept", "annotate.reject"),
@@ -251,4 +251,4 @@ async def test_a_trace_names_the_keys_that_are_set(keys: dict[str, str], tmp_pat
             ("annotate.answer_key", "annotate.next_trace", "annotate.finish", "j"),
             ("annotate.finish", "annotate.reveal", "y", "annotate.answer_key", "escape"),
         ):
-            await check(on, keys, *steps)
+            await check_key_names(on, keys, *steps)

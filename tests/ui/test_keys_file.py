@@ -32,14 +32,14 @@ def test_a_missing_file_is_an_empty_configuration(tmp_path: Path) -> None:
     ids=["quoted", "dotted", "a table a screen"],
 )
 def test_keys_are_read_in_all_notations(text: str, tmp_path: Path) -> None:
-    found = read(tmp_path, f'annotator = "alice"\n{text}')
-    assert found.problem is None
-    assert found.annotator == "alice"
-    assert found.keys == {"annotate.note": ("ctrl+l",), "annotate.fold": ("ctrl+k", "ctrl+n")}
+    config = read(tmp_path, f'annotator = "alice"\n{text}')
+    assert config.problem is None
+    assert config.annotator == "alice"
+    assert config.keys == {"annotate.note": ("ctrl+l",), "annotate.fold": ("ctrl+k", "ctrl+n")}
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "reason"),
     [
         ('annotator = "alice', "config.toml"),
         (b"annotator = '\xff'", "config.toml"),
@@ -55,25 +55,25 @@ def test_keys_are_read_in_all_notations(text: str, tmp_path: Path) -> None:
         ('[keys]\n"annotate.note" = "Control N"', "annotate.note"),
     ],
 )
-def test_problems_name_the_file_and_the_key(text: str | bytes, said: str, tmp_path: Path) -> None:
-    found = read(tmp_path, text)
-    assert found.problem is not None
-    assert found.problem.startswith(str(tmp_path / "config.toml"))
-    assert said in found.problem
-    assert found.keys == {}
-    assert found.annotator is None
+def test_problems_name_the_file_and_the_key(text: str | bytes, reason: str, tmp_path: Path) -> None:
+    config = read(tmp_path, text)
+    assert config.problem is not None
+    assert config.problem.startswith(str(tmp_path / "config.toml"))
+    assert reason in config.problem
+    assert config.keys == {}
+    assert config.annotator is None
 
 
 def test_other_keys_are_read_beside_a_problem(tmp_path: Path) -> None:
-    found = read(
+    config = read(
         tmp_path, 'annotator = "bob"\n[keys]\n"annotate.nite" = "z"\n"annotate.note" = "ctrl+l"\n'
     )
-    assert (found.annotator, found.keys) == ("bob", {"annotate.note": ("ctrl+l",)})
-    assert found.problem is not None
+    assert (config.annotator, config.keys) == ("bob", {"annotate.note": ("ctrl+l",)})
+    assert config.problem is not None
 
 
 @pytest.mark.parametrize(
-    ("keys", "told"),
+    ("keys", "named"),
     [
         ('"annotate.note" = "f"', ["annotate.severity"]),
         ('"annotate.note" = "u"', ["everywhere.undo"]),
@@ -83,15 +83,15 @@ def test_other_keys_are_read_beside_a_problem(tmp_path: Path) -> None:
     ],
     ids=["covers one", "covers one of everywhere", "both set", "moved away", "other screen"],
 )
-def test_keys_with_two_meanings_are_reported(keys: str, told: list[str], tmp_path: Path) -> None:
+def test_keys_with_two_meanings_are_reported(keys: str, named: list[str], tmp_path: Path) -> None:
     problem = read(tmp_path, f"[keys]\n{keys}\n").problem
-    assert (problem is None) == (not told)
-    assert all(name in (problem or "") for name in told)
-    assert (problem or "").count("is also the key of") == len(told)
+    assert (problem is None) == (not named)
+    assert all(name in (problem or "") for name in named)
+    assert (problem or "").count("is also the key of") == len(named)
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "said"),
+    ("text", "line", "reason"),
     [
         ('\ntheme = "textual-lihgt"\n', 2, "did you mean textual-light?"),
         ('[keys]\n"annotate.nite" = "z"\n', 2, "did you mean annotate.note?"),
@@ -100,32 +100,32 @@ def test_keys_with_two_meanings_are_reported(keys: str, told: list[str], tmp_pat
     ],
 )
 def test_problems_have_lines_and_suggestions(
-    text: str, line: int, said: str, tmp_path: Path
+    text: str, line: int, reason: str, tmp_path: Path
 ) -> None:
     (problem,) = read(tmp_path, text).problems
     assert problem.line == line
-    assert said in problem.text
+    assert reason in problem.text
 
 
 def test_keys_are_named_as_in_textual(tmp_path: Path) -> None:
     for key in ("pageup", "f8", "ctrl+n", "?", "question_mark", "alt+shift+left"):
-        found = read(tmp_path, f'[keys]\n"library.open" = "{key}"\n')
-        assert found.keys == {"library.open": (key,)}
+        config = read(tmp_path, f'[keys]\n"library.open" = "{key}"\n')
+        assert config.keys == {"library.open": (key,)}
 
 
 @pytest.mark.parametrize("text", ['keys = "plain"', '[keys]\npreset = "plain"'])
 def test_the_plain_preset_moves_by_no_letters(text: str, tmp_path: Path) -> None:
-    found = read(tmp_path, text)
-    assert found.problem is None
-    assert (found.keys["annotate.down"], found.keys["library.bottom"]) == (("down",), ("end",))
-    assert all(len(key) > 1 for keys in found.keys.values() for key in keys)
-    assert all(found.keys.values()), "everything can still be reached"
+    config = read(tmp_path, text)
+    assert config.problem is None
+    assert (config.keys["annotate.down"], config.keys["library.bottom"]) == (("down",), ("end",))
+    assert all(len(key) > 1 for keys in config.keys.values() for key in keys)
+    assert all(config.keys.values()), "everything can still be reached"
     moves = {a.id for a in ACTIONS if a.command.startswith(("move", "text(", "across("))}
-    assert moves <= found.keys.keys()
+    assert moves <= config.keys.keys()
 
 
 def test_presets_and_own_keys(tmp_path: Path) -> None:
-    found = read(tmp_path, 'keys = "vim"')
-    assert (found.problem, found.keys) == (None, {})
-    found = read(tmp_path, '[keys]\npreset = "plain"\n"annotate.down" = ["down", "j"]\n')
-    assert (found.keys["annotate.down"], found.keys["annotate.up"]) == (("down", "j"), ("up",))
+    config = read(tmp_path, 'keys = "vim"')
+    assert (config.problem, config.keys) == (None, {})
+    config = read(tmp_path, '[keys]\npreset = "plain"\n"annotate.down" = ["down", "j"]\n')
+    assert (config.keys["annotate.down"], config.keys["annotate.up"]) == (("down", "j"), ("up",))

@@ -40,8 +40,8 @@ async def test_columns_without_values_are_hidden(runs: Path, tmp_path: Path) -> 
     async with stage(runs, workspace=tmp_path / "w.db") as on:
         assert MODEL in on.text
         table = library(on).table
-        told = LibraryRow(trace_id="y", name="y", task_id="7", trial="3", finished_by=("bob",))
-        assert {"task", "trial", "finished"} <= {*await titles(on, table, told)}
+        with_task = LibraryRow(trace_id="y", name="y", task_id="7", trial="3", finished_by=("bob",))
+        assert {"task", "trial", "finished"} <= {*await titles(on, table, with_task)}
         assert not {"task", "trial", "finished"} & {
             *await titles(on, table, LibraryRow(trace_id="x", name="x", model="m"))
         }
@@ -74,17 +74,17 @@ async def test_numbers_are_never_cut(runs: Path, tmp_path: Path) -> None:
 
 def test_a_cut_row_ends_with_an_ellipsis() -> None:
     parts = [Segment("12 "), Segment("345"), Segment(" ")]
-    for width, shown in ((4, "12 …"), (5, "12 3…"), (6, "12 345"), (8, "12 345  ")):
-        assert row_strip(parts, width, Style()).text == shown
+    for width, expected in ((4, "12 …"), (5, "12 3…"), (6, "12 345"), (8, "12 345  ")):
+        assert row_strip(parts, width, Style()).text == expected
 
 
 async def test_equal_runs_are_marked(tmp_path: Path) -> None:
     folder = tmp_path / "runs"
-    said = [
+    texts = [
         f"I look at the {name} of the checkout, and it is as slow there."
         for name in ("log", "disk", "net")
     ]
-    steps = [SMALL[0], *({"role": "assistant", "content": text} for text in said), SMALL[-1]]
+    steps = [SMALL[0], *({"role": "assistant", "content": text} for text in texts), SMALL[-1]]
     write_trace(folder / "a.json", steps)
     (folder / "b.json").write_text(json.dumps({"history": steps, "question": SMALL[0]["content"]}))
     async with stage(folder, workspace=tmp_path / "w.db") as on:
@@ -101,12 +101,12 @@ async def test_names_use_free_columns_while_traces_are_read(
     drawn: list[str] = []
     render_row = LibraryList.render_row
 
-    def noted(table: LibraryList, row: int, cells: int) -> Strip:
+    def render_and_record(table: LibraryList, row: int, cells: int) -> Strip:
         strip = render_row(table, row, cells)
         drawn.append(strip.text)
         return strip
 
-    monkeypatch.setattr(LibraryList, "render_row", noted)
+    monkeypatch.setattr(LibraryList, "render_row", render_and_record)
     async with stage(runs, workspace=tmp_path / "w.db", size=(width, 24)) as on:
         screen = library(on)
         table = screen.table
@@ -137,6 +137,6 @@ async def test_the_title_counts_matches_and_unread_files(runs: Path, tmp_path: P
         await on.press(*["backspace"] * 7, *"bb1")
         assert "Library · 1 of 2 traces, none exact" in on.lines[0]
         table = on.screen(LibraryScreen).table
-        found = table.row
+        row = table.row
         await on.press("enter", "escape")  # all are shown again, with the cursor where it was
-        assert (len(table.rows), table.cursor, table.row) == (2, 1, found)
+        assert (len(table.rows), table.cursor, table.row) == (2, 1, row)

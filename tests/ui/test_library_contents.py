@@ -14,7 +14,7 @@ from tests.ui.stage import SMALL, Stage, stage, write_trace
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
-    """Three traces, of which two tell of a second pod, and a file that cannot be read."""
+    """Three traces, of which two mention a second pod, and a file that cannot be read."""
     folder = tmp_path / "runs"
     for name, count in (("a", 12), ("b", 2), ("c", 9)):
         write_trace(folder / f"{name}.json", [{**SMALL[0], "name": name}, *SMALL[1:count]])
@@ -24,7 +24,7 @@ def runs(tmp_path: Path) -> Path:
 async def search_for(on: Stage, *keys: str) -> LibraryScreen:
     """Type a text to search, and wait for all hits."""
     await on.press(*keys)
-    screen = on.below(LibraryScreen)
+    screen = on.open_screen(LibraryScreen)
     for _ in waiting.until(lambda: screen.contents.done):
         await on.pilot.pause()
     await on.pilot.pause()
@@ -49,7 +49,7 @@ async def test_hits_replace_the_traces(runs: Path, tmp_path: Path) -> None:
         assert (screen.contents.list.display, screen.table.display) == (False, True)
         assert (screen.table.cursor, screen.focused) == (1, screen.table)
         await on.press("/", *"b.js")
-        screen = on.below(LibraryScreen)
+        screen = on.open_screen(LibraryScreen)
         assert [row.name for row in screen.table.rows] == ["b.json"]
         await on.press("tab")
         assert screen.contents.line.has_focus

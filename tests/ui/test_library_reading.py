@@ -30,23 +30,23 @@ def names(traces: object) -> list[str]:
 
 
 def cached_names(messages: list[FilesRead | CachedTraces]) -> list[str]:
-    return [name for one in messages if isinstance(one, CachedTraces) for name in names(one.traces)]
+    return [name for m in messages if isinstance(m, CachedTraces) for name in names(m.traces)]
 
 
 def scanned(messages: list[FilesRead | CachedTraces]) -> tuple[list[str], int, int]:
-    walk = [one for one in messages if isinstance(one, FilesRead)]
-    found = [name for one in walk for report in one.reports for name in names(report.traces)]
-    return sorted(found), sum(len(one.gone) for one in walk), sum(one.same for one in walk)
+    reads = [message for message in messages if isinstance(message, FilesRead)]
+    traces = [name for read in reads for report in read.reports for name in names(report.traces)]
+    return sorted(traces), sum(len(read.gone) for read in reads), sum(read.same for read in reads)
 
 
 def test_cached_traces_come_first_in_the_order_of_names(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = scan(runs)
-    assert (cached_names(first), len(scanned(first)[0])) == ([], 11)
-    again = scan(runs)
-    assert cached_names(again) == [f"run-{number}" for number in range(11)]
-    assert scanned(again) == ([], 0, 11)
+    first_scan = scan(runs)
+    assert (cached_names(first_scan), len(scanned(first_scan)[0])) == ([], 11)
+    second = scan(runs)
+    assert cached_names(second) == [f"run-{number}" for number in range(11)]
+    assert scanned(second) == ([], 0, 11)
     monkeypatch.setattr("mast_tui.traces.scan.scanning.read_run", fail_on_reading)
     assert len(cached_names(scan(runs))) == 11
 
@@ -57,9 +57,9 @@ def test_new_changed_and_missing_files_are_reported(runs: Path) -> None:
     write_trace(runs / "run-4.json", SMALL[:3])
     (runs / "run-5.json").unlink()
     (runs / "run-6.json").write_text("{broken")
-    again = scan(runs)
-    found, gone, same = scanned(again)
-    assert (found, gone, same) == (["new", "run-4"], 3, 8)
+    messages = scan(runs)
+    traces, gone, same = scanned(messages)
+    assert (traces, gone, same) == (["new", "run-4"], 3, 8)
     assert sorted(cached_names(scan(runs))) == sorted(
         {f"run-{number}" for number in range(11)} - {"run-5", "run-6"} | {"new"}
     )
@@ -69,10 +69,10 @@ def test_cached_traces_come_first_and_in_parts(tmp_path: Path) -> None:
     many = [[{"role": "user", "content": str(number)}] for number in range(FIRST_PART + 5)]
     folder = tmp_path / "runs"
     folder.mkdir()
-    (folder / "many.jsonl").write_text("\n".join(json.dumps({"messages": one}) for one in many))
+    (folder / "many.jsonl").write_text("\n".join(json.dumps({"messages": m}) for m in many))
     scan(folder)
-    again = [len(one.traces) for one in scan(folder) if isinstance(one, CachedTraces)]
-    assert again == [FIRST_PART, 5]
+    sizes = [len(m.traces) for m in scan(folder) if isinstance(m, CachedTraces)]
+    assert sizes == [FIRST_PART, 5]
     assert FIRST_PART < NEXT_PARTS
 
 
@@ -85,13 +85,13 @@ def test_a_stopped_scan_caches_nothing(runs: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("mast_tui.ui.services.folder_scan.monotonic", lambda: 0.0)
     asked = iter([False, False, True])
     look = scan_paths([runs], lambda: next(asked, True), fail_on_reading)
-    assert not any(isinstance(one, FilesRead) for one in look)
+    assert not any(isinstance(message, FilesRead) for message in look)
     assert cached_names(scan(runs)) == []
 
 
 def documents() -> int:
     gc.collect()
-    return sum(isinstance(one, StepSpans) for one in gc.get_objects())
+    return sum(isinstance(instance, StepSpans) for instance in gc.get_objects())
 
 
 def catalog_of(folder: Path) -> Catalog:
@@ -109,29 +109,29 @@ def catalog_of(folder: Path) -> Catalog:
 def test_only_open_traces_keep_spans(runs: Path) -> None:
     # What other tests have left behind is not counted; looking it over takes many seconds.
     gc.freeze()
-    before = documents()
+    previous = documents()
     catalog = catalog_of(runs)
-    assert documents() == before
+    assert documents() == previous
     traces = list(catalog.traces.values())
     opened = catalog.opened(traces[0])
     assert len(opened) == len(SMALL)
     assert catalog.opened(traces[0]) is opened
-    assert documents() == before + 1
+    assert documents() == previous + 1
     for trace in traces:
         opened = catalog.opened(trace)
-    assert documents() == before + 1
+    assert documents() == previous + 1
     for trace in OneByOne(traces):
         trace.advance()
         assert len(trace) == len(SMALL)
-    assert documents() <= before + 2
+    assert documents() <= previous + 2
 
 
 def test_opening_reads_the_file_again(runs: Path) -> None:
     scan(runs)
     catalog = catalog_of(runs)
     write_trace(runs / "run-0.json", SMALL[:3])
-    trace = next(one for one in catalog.traces.values() if one.path.stem == "run-0")
-    opened = catalog.opened(trace)
+    run_0 = next(trace for trace in catalog.traces.values() if trace.path.stem == "run-0")
+    opened = catalog.opened(run_0)
     assert len(opened) == 3
     assert opened.identity.trace_id not in catalog.traces
 
@@ -142,7 +142,7 @@ def test_traces_of_one_file_are_read_together(
     folder = tmp_path / "runs"
     folder.mkdir()
     chats = [[{"role": "user", "content": str(number)}] for number in range(4)]
-    (folder / "many.jsonl").write_text("\n".join(json.dumps({"messages": one}) for one in chats))
+    (folder / "many.jsonl").write_text("\n".join(json.dumps({"messages": chat}) for chat in chats))
     catalog = catalog_of(folder)
     read: list[Path] = []
     original = one_file.read_one
@@ -185,7 +185,7 @@ def test_messages_of_a_scan_come_in_order() -> None:
         looking.go_on()
         looking.has_ended.result(60)
         assert len(posted) == (2 if asked else 3)
-        assert not any(one is first for one in posted)
+        assert not any(message is first for message in posted)
 
 
 def test_problems_of_an_opened_trace_are_listed(tmp_path: Path) -> None:
@@ -199,6 +199,6 @@ def test_problems_of_an_opened_trace_are_listed(tmp_path: Path) -> None:
     assert len(catalog.opened(trace)) == 0
     catalog.learn()
     assert catalog.changes[seen:] == [trace.identity.trace_id]
-    (known,) = catalog.traces.values()
-    assert known.loaded.spans == 0
-    assert "no such file" in known.problems[0].message
+    (updated,) = catalog.traces.values()
+    assert updated.loaded.spans == 0
+    assert "no such file" in updated.problems[0].message

@@ -16,41 +16,39 @@ from mast_tui.ui.library.trace_list import GLYPHS, LibraryRow, Sort, TraceListin
 from mast_tui.ui.wording import names_under
 from tests.ui.build import SmallTrace
 
-words = st.text(st.sampled_from("abcAB7-"), max_size=5)
+filter_words = st.text(st.sampled_from("abcAB7-"), max_size=5)
 rows = st.builds(
     LibraryRow,
     trace_id=st.uuids().map(str),
-    name=words,
-    system=words,
-    model=words,
+    name=filter_words,
+    system=filter_words,
+    model=filter_words,
     outcome=st.sampled_from(["failed", "succeeded", ""]),
     spans=st.integers(0, 9),
     state=st.sampled_from(WorkState),
-    finished_by=st.lists(words, max_size=2).map(tuple),
+    finished_by=st.lists(filter_words, max_size=2).map(tuple),
     waiting=st.integers(0, 3),
 )
 listings = st.lists(rows, max_size=12, unique_by=lambda row: row.trace_id)
 sorts = st.sampled_from(Sort)
 
 
-def arrange(given_rows: list[LibraryRow], needle: str, sort: Sort) -> list[LibraryRow]:
+def arrange(rows: list[LibraryRow], needle: str, sort: Sort) -> list[LibraryRow]:
     listing = TraceListing()
-    listing.put(given_rows)
+    listing.put(rows)
     return listing.arranged(needle, sort)
 
 
-@given(listings, st.lists(words.filter(bool), min_size=1, max_size=2), sorts)
+@given(listings, st.lists(filter_words.filter(bool), min_size=1, max_size=2), sorts)
 def test_rows_with_every_word_are_listed(
-    given_rows: list[LibraryRow], needles: list[str], sort: Sort
+    rows: list[LibraryRow], needles: list[str], sort: Sort
 ) -> None:
-    assert Counter(arrange(given_rows, "  ", sort)) == Counter(given_rows)
-    found = arrange(given_rows, " ".join(needles), sort)
-    holding = [
-        row for row in given_rows if all(word.casefold() in row.haystack for word in needles)
-    ]
+    assert Counter(arrange(rows, "  ", sort)) == Counter(rows)
+    matches = arrange(rows, " ".join(needles), sort)
+    holding = [row for row in rows if all(word.casefold() in row.haystack for word in needles)]
     if holding:
-        assert Counter(found) == Counter(holding)
-    for row in found:
+        assert Counter(matches) == Counter(holding)
+    for row in matches:
         for needle in needles:
             letters = iter(row.haystack)
             assert all(letter in letters for letter in needle.casefold())
@@ -60,34 +58,35 @@ def row(name: str, **fields: Any) -> LibraryRow:
     return replace(LibraryRow(trace_id=name, name=name), **fields)
 
 
-def names(given_rows: list[LibraryRow], needle: str = "", sort: Sort = Sort.QUEUE) -> list[str]:
-    return [found.name for found in arrange(given_rows, needle, sort)]
+def names(rows: list[LibraryRow], needle: str = "", sort: Sort = Sort.QUEUE) -> list[str]:
+    return [row.name for row in arrange(rows, needle, sort)]
 
 
 def test_the_queue_is_ordered_by_state() -> None:
-    given_rows = [
+    rows = [
         row("d", state=WorkState.FINISHED),
         row("c", state=WorkState.UNTOUCHED),
         row("b", state=WorkState.OPEN),
         row("A", state=WorkState.UNTOUCHED),
     ]
-    assert names(given_rows) == ["b", "A", "c", "d"]
+    assert names(rows) == ["b", "A", "c", "d"]
     assert len(set(GLYPHS.values())) == len(WorkState)
 
 
 def test_rows_are_sorted() -> None:
-    given_rows = [
+    rows = [
         row("a", spans=3, waiting=0, model="m2", outcome=""),
         row("b", spans=9, waiting=5, model="m1", outcome="failed"),
         row("c", spans=5, waiting=1, model="m1", outcome="succeeded"),
     ]
     for sort in (Sort.SPANS, Sort.WAITING, Sort.MODEL, Sort.OUTCOME):
-        assert names(given_rows, sort=sort) == ["b", "c", "a"]
-    assert names(given_rows, sort=Sort.NAME) == ["a", "b", "c"]
+        assert names(rows, sort=sort) == ["b", "c", "a"]
+    assert names(rows, sort=Sort.NAME) == ["a", "b", "c"]
     tasks = (("10", "0"), ("9", "10"), ("", ""), ("9", "2"))
     rows = [row(f"{task}/{trial}", task_id=task, trial=trial) for task, trial in tasks]
     assert names(rows, sort=Sort.TASK) == ["9/2", "9/10", "10/0", "/"]
-    sort, seen = Sort.QUEUE, []
+    sort = Sort.QUEUE
+    seen = []
     for _ in Sort:
         seen.append(sort)
         sort = sort.following()
@@ -101,14 +100,14 @@ def test_states_labels_and_tasks_are_filtered() -> None:
         row("c", state=WorkState.FINISHED, labels=1, same_as=("b.json",)),
         row("d", state=WorkState.OPEN, task_id="airline-7", trial="2"),
     ]
-    for needle, found in (
+    for needle, expected in (
         ("unread", "b"),
         ("with suggestions", "a"),
         ("labelled", "c"),
         ("same run", "c"),
         ("airline-7 trial 2", "d"),
     ):
-        assert names(rows, needle, Sort.NAME) == [found]
+        assert names(rows, needle, Sort.NAME) == [expected]
 
 
 def test_similar_names_are_listed_if_no_name_contains_the_text() -> None:
@@ -131,7 +130,7 @@ def test_rows_are_replaced_and_dropped() -> None:
     listing.put([row("a", state=WorkState.FINISHED)])
     assert len(listing) == 2
     listing.drop(["b", "no such trace"])
-    assert ([one.name for one in listing.arranged("", Sort.NAME)], len(listing)) == (["a"], 1)
+    assert ([row.name for row in listing.arranged("", Sort.NAME)], len(listing)) == (["a"], 1)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +155,7 @@ def test_names_are_relative_to_the_opened_folder(roots: list[str], path: str, na
 
 
 @pytest.mark.parametrize(
-    ("path", "others", "name"),
+    ("path", "other_paths", "name"),
     [
         ("runs/q1/run.json", [], "run"),
         ("runs/q1/run.json", ["runs/q2/other.json", "runs/q2/a-run.json"], "run"),
@@ -165,13 +164,13 @@ def test_names_are_relative_to_the_opened_folder(roots: list[str], path: str, na
         ("run.json", ["q1/run.json"], "run"),
     ],
 )
-def test_titles_distinguish_files_of_one_name(path: str, others: list[str], name: str) -> None:
+def test_titles_distinguish_files_of_one_name(path: str, other_paths: list[str], name: str) -> None:
     def trace_in(file: str) -> SmallTrace:
         trace = SmallTrace("x")
         trace.file = file
         return trace
 
     trace = trace_in(path)
-    assert distinct_name(trace, map(trace_in, others)) == name
+    assert distinct_name(trace, map(trace_in, other_paths)) == name
     trace.record = 3
-    assert distinct_name(trace, map(trace_in, others)) == f"{name}#3"
+    assert distinct_name(trace, map(trace_in, other_paths)) == f"{name}#3"

@@ -26,14 +26,15 @@ pytestmark = pytest.mark.usefixtures("every_frame")
 
 
 @pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """Counts the rows that the library makes, and how often it asks the workspace."""
+def row_counts(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Counts of the rows that the library makes and of its queries to the workspace."""
     counts: Counter[str] = Counter()
-    original, ask = library_rows.row_of, OpenWorkspace.library_view
+    original = library_rows.row_of
+    ask = OpenWorkspace.library_view
 
-    def counted(trace: Trace, *rest: object, **fields: object) -> LibraryRow:
+    def counted(trace: Trace, *arguments: object, **fields: object) -> LibraryRow:
         counts["rows"] += 1
-        return original(trace, *rest, **fields)  # type: ignore[arg-type]
+        return original(trace, *arguments, **fields)  # type: ignore[arg-type]
 
     def asked(opened: OpenWorkspace) -> object:
         counts["asked"] += 1
@@ -44,12 +45,12 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     return counts
 
 
-def the_library(on: Stage) -> LibraryScreen:
+def library_screen(on: Stage) -> LibraryScreen:
     return on.screen(LibraryScreen)
 
 
-def listed(on: Stage) -> list[str]:
-    return [one.name.removesuffix(".json") for one in the_library(on).table.rows]
+def listed_names(on: Stage) -> list[str]:
+    return [row.name.removesuffix(".json") for row in library_screen(on).table.rows]
 
 
 async def test_the_first_frame_shows_cached_traces(
@@ -68,41 +69,41 @@ async def test_the_first_frame_shows_cached_traces(
 
     monkeypatch.setattr(scanning.Scan, "__iter__", wait_and_walk)
     async with stage(runs, settled=False) as on:
-        await on.until(lambda: isinstance(on.app.screen, LibraryScreen) and listed(on))
-        assert listed(on) == [f"run-{number}" for number in range(11)]
+        await on.until(lambda: isinstance(on.app.screen, LibraryScreen) and listed_names(on))
+        assert listed_names(on) == [f"run-{number}" for number in range(11)]
         assert "checking …" in on.lines[0]
         gate.set()
         await settle(on.pilot)
-        assert listed(on) == [f"run-{n}" for n in range(21) if n != 2 and (n < 11 or n == 20)]
+        assert listed_names(on) == [f"run-{n}" for n in range(21) if n != 2 and (n < 11 or n == 20)]
         assert "checking" not in on.lines[0]
 
 
-async def add_files(on: Stage, folder: Path, *names_found: str, gone: str | None = None) -> None:
+async def add_files(on: Stage, folder: Path, *new_names: str, gone: str | None = None) -> None:
     reports = [
         report
         for report in scanning.Scan([folder], keep_spans=False)
-        if report.path.stem in names_found
+        if report.path.stem in new_names
     ]
-    ids = [i for i, one in on.app.catalog.traces.items() if one.path.stem == gone]
+    ids = [i for i, trace in on.app.catalog.traces.items() if trace.path.stem == gone]
     on.app.call_later(on.app.traces.take, FilesRead(reports, False, 9999, gone=ids))
     await on.press()
 
 
 async def test_the_cursor_keeps_its_line_while_traces_arrive(
-    tmp_path: Path, made: Counter[str]
+    tmp_path: Path, row_counts: Counter[str]
 ) -> None:
     folder = tmp_path / "runs"
     write_runs(folder, *(f"run-{number}" for number in range(100, 160)))
     async with stage(folder) as on:
-        table = the_library(on).table
+        table = library_screen(on).table
         await on.press(*"j" * 44)
         assert table.row is not None
         assert table.row.name == "run-144.json"
-        line = next(place for place, text in enumerate(on.lines) if "run-144" in text)
+        line = next(number for number, text in enumerate(on.lines) if "run-144" in text)
         write_runs(folder, "run-1", "run-2", "run-150b", "run-3")
-        made.clear()
+        row_counts.clear()
         await add_files(on, folder, "run-1", "run-2", "run-150b", "run-3", gone="run-105")
-        assert (made["rows"], len(table.rows), table.row.name) == (4, 63, "run-144.json")
+        assert (row_counts["rows"], len(table.rows), table.row.name) == (4, 63, "run-144.json")
         assert "run-144" in on.lines[line]
         # Where the cursor is out of sight, what is on screen stays.
         table.scroll_to(y=0, animate=False, immediate=True)
@@ -121,10 +122,11 @@ async def test_the_cursor_among_unreadable_and_missing_files(tmp_path: Path) -> 
     for number in range(50):
         (folder / f"broken-{number}.json").write_text("{")
     async with stage(folder) as on:
-        table = the_library(on).table
+        table = library_screen(on).table
         await on.press("G", "k", "k", "k")
         assert table.trouble is not None
-        path, line = table.trouble.path, table.cursor - round(table.scroll_y)
+        path = table.trouble.path
+        line = table.cursor - round(table.scroll_y)
         write_runs(folder, "run-1", "run-2")
         await add_files(on, folder, "run-1", "run-2", gone="run-105")
         assert table.trouble is not None
@@ -138,13 +140,13 @@ async def test_the_cursor_among_unreadable_and_missing_files(tmp_path: Path) -> 
 async def test_unreadable_files_are_listed_without_drawing_all(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = 0
-    words: Callable[[catalog.FileProblem], str] = catalog.FileProblem.text.fget  # type: ignore[attr-defined]
+    texts_read = 0
+    text_of: Callable[[catalog.FileProblem], str] = catalog.FileProblem.text.fget  # type: ignore[attr-defined]
 
     def counted(self: catalog.FileProblem) -> str:
-        nonlocal told
-        told += 1
-        return words(self)
+        nonlocal texts_read
+        texts_read += 1
+        return text_of(self)
 
     monkeypatch.setattr(catalog.FileProblem, "text", property(counted))
     broken = [FileReport(Path(f"b{number}.json"), failed="not JSON") for number in range(5000)]
@@ -152,12 +154,12 @@ async def test_unreadable_files_are_listed_without_drawing_all(
         on.app.call_later(on.app.traces.take, FilesRead(broken, True, 5011))
         await on.pilot.pause()
         drawn: list[int] = []
-        table = the_library(on).table
+        table = library_screen(on).table
         render_row = table.render_row
 
-        def recorded(place: int, width: int) -> object:
-            drawn.append(place)
-            return render_row(place, width)
+        def recorded(number: int, width: int) -> object:
+            drawn.append(number)
+            return render_row(number, width)
 
         monkeypatch.setattr(table, "render_row", recorded)
         await on.press("j")
@@ -166,17 +168,18 @@ async def test_unreadable_files_are_listed_without_drawing_all(
         await on.press("G")
         assert len(drawn) <= 2 * table.size.height
         assert "b4999.json" in on.text
-        assert the_library(on).table.row_count == 11 + 1 + 5000
+        assert library_screen(on).table.row_count == 11 + 1 + 5000
         on.app.catalog.remove(list(on.app.catalog.traces))
         on.app.show_new_traces()
         await on.pilot.pause()
-        assert told <= library.MOST_PROBLEMS
+        assert texts_read <= library.MOST_PROBLEMS
 
 
 async def test_leaving_does_not_wait_for_a_file(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gate, begun = threading.Event(), threading.Event()
+    gate = threading.Event()
+    begun = threading.Event()
     ended = threading.Event()
 
     def endless(*_: object) -> Iterator[FilesRead | CachedTraces]:
@@ -194,8 +197,8 @@ async def test_leaving_does_not_wait_for_a_file(
         await on.until(begun.is_set)
         await on.send("Q")
         assert on.app._exit
-        readers = [one for one in threading.enumerate() if one.name == "read"]
-        assert all(one.daemon for one in readers)
+        readers = [thread for thread in threading.enumerate() if thread.name == "read"]
+        assert all(thread.daemon for thread in readers)
     assert not ended.is_set()
     gate.set()
     assert ended.wait(PATIENCE)

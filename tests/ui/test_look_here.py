@@ -16,18 +16,19 @@ SPANS = (2, 3, 9, 10)
 """The spans to look at, from 0."""
 
 
-def keep(workspace: Path, *files: Path, sizes: tuple[int, ...] = (4,)) -> list[str]:
-    """Keep spans to look at in the traces of files, and return the ids of the traces."""
-    spans, ids = {}, []
-    with closing(Workspace.open(workspace)) as place:
+def store_marks(workspace: Path, *files: Path, sizes: tuple[int, ...] = (4,)) -> list[str]:
+    """Store spans to look at in the traces of files, and return the ids of the traces."""
+    spans = {}
+    ids = []
+    with closing(Workspace.open(workspace)) as store:
         for file, size in zip(files, sizes, strict=True):
             trace = read_trace(file)
-            trace_id = place.register_trace(TraceRecord.from_trace(trace))
+            trace_id = store.register_trace(TraceRecord.from_trace(trace))
             spans[trace_id] = [trace.span(index).key for index in SPANS[:size]]
             ids.append(trace_id)
         counts = {trace_id: len(keys) for trace_id, keys in spans.items()}
-        kept = LookHere("0123abcd", "judge:rules@1", 0.9, 40, 0.2, 0.9, counts)
-        keep_look_here(place, MAST.ref, kept, spans)
+        look_here = LookHere("0123abcd", "judge:rules@1", 0.9, 40, 0.2, 0.9, counts)
+        keep_look_here(store, MAST.ref, look_here, spans)
     return ids
 
 
@@ -39,8 +40,8 @@ def marked_rows(on: Stage) -> Iterator[int]:
             yield timeline.rows.index_at(row) + 1
 
 
-async def test_places_are_marked_and_gone_through(small: Path, tmp_path: Path) -> None:
-    keep(tmp_path / "w.db", small)
+async def test_spans_to_look_at_are_marked_and_visited(small: Path, tmp_path: Path) -> None:
+    store_marks(tmp_path / "w.db", small)
     async with stage(small, workspace=tmp_path / "w.db") as on:
         assert list(marked_rows(on)) == [3, 4, 10, 11]
         overview = on.annotate.overview
@@ -58,21 +59,21 @@ async def test_places_are_marked_and_gone_through(small: Path, tmp_path: Path) -
         assert on.session.current.judge_seen
 
 
-async def test_blind_annotators_see_no_places(small: Path, tmp_path: Path) -> None:
-    (trace_id,) = keep(tmp_path / "w.db", small)
+async def test_blind_annotators_see_no_spans_to_look_at(small: Path, tmp_path: Path) -> None:
+    (trace_id,) = store_marks(tmp_path / "w.db", small)
     async with stage(small, workspace=tmp_path / "w.db", blind=True) as on:
         assert list(marked_rows(on)) == []
         assert "┇" not in on.text
         await on.press("*")
         assert on.number == 1
         assert "hidden while you do not see suggestions" in on.text
-    with closing(Workspace.open(tmp_path / "w.db")) as place:
+    with closing(Workspace.open(tmp_path / "w.db")) as store:
         for blind, size in ((True, None), (False, 4)):
-            view = library_view(place, "alice", MAST.ref, blind=blind)
+            view = library_view(store, "alice", MAST.ref, blind=blind)
             assert view[trace_id].look_here == size
 
 
-async def test_without_places_the_key_names_the_command(small: Path) -> None:
+async def test_without_spans_to_look_at_the_key_names_the_command(small: Path) -> None:
     async with stage(small) as on:
         await on.press("*")
         assert "mast-tui exam --coverage --keep" in on.text
@@ -80,7 +81,7 @@ async def test_without_places_the_key_names_the_command(small: Path) -> None:
 
 async def test_the_library_sorts_by_the_number_of_spans(tmp_path: Path) -> None:
     files = [write_trace(tmp_path / "runs" / f"{name}.json", id=name) for name in ("a", "b", "c")]
-    keep(tmp_path / "w.db", files[0], files[2], sizes=(4, 1))
+    store_marks(tmp_path / "w.db", files[0], files[2], sizes=(4, 1))
     async with stage(tmp_path / "runs", workspace=tmp_path / "w.db") as on:
         screen = on.screen(LibraryScreen)
         assert "┊4" in on.text

@@ -20,7 +20,6 @@ from mast_tui.ui.app import MastApp
 from mast_tui.ui.options import AppOptions
 from mast_tui.ui.services.open_workspace import remember_welcome
 from mast_tui.workspace import Workspace
-from tests.ui.office import Office
 from tests.ui.settle import settle
 from tests.ui.stage import (
     MAST,
@@ -33,11 +32,13 @@ from tests.ui.stage import (
     suggest,
     write_trace,
 )
+from tests.ui.team_dir import TeamDir
 
 Compare = Callable[..., bool]
 
 SAMPLE = samples_folder() / "ad-restart-loop.jsonl"
-WIDE, NARROW = (120, 40), (80, 24)
+WIDE = (120, 40)
+NARROW = (80, 24)
 
 
 @pytest.fixture(autouse=True)
@@ -77,13 +78,12 @@ def pressing(*batches: Iterable[str]) -> Callable[[Pilot[None]], Awaitable[None]
 
 
 @pytest.fixture
-def judged(tmp_path: Path) -> Path:
+def judged(workspace: Path) -> Path:
     """A workspace in which the rules judge has looked at the sample."""
     remember_welcome()
-    place = tmp_path / "w.db"
-    with closing(Workspace.open(place)) as workspace:
-        run_judge(RulesJudge(RULES), MAST, [read_trace(SAMPLE)], workspace)
-    return place
+    with closing(Workspace.open(workspace)) as store:
+        run_judge(RulesJudge(RULES), MAST, [read_trace(SAMPLE)], store)
+    return workspace
 
 
 # A span that two keys in one batch pass by may be drawn between them, or not, and so count as read.
@@ -140,14 +140,8 @@ NARROW_TEXTS: list[tuple[tuple[Iterable[str], ...], tuple[str, ...]]] = [
         ("1.3 ● 2.3 ● +1", "Remove 2.6 Reasoning-action mi… on #3? (1 of 3) · ⌫ = this one"),
     ),
     ((["escape"], "uuu", "T"), ("╮·╭─ MAST ─", "│▌ 1.3 Step repetition", "◌1  │")),
-    (
-        ("T", "]"),
-        ("┌1.3 ◌", "╭─ Suggestion 1 of 2 ─", "╰─ a accept  x reject  e edit ─"),
-    ),
-    (
-        ("X",),
-        ("╭─ Answer many suggestions ─", "b  ( ) ×2 all by rules@4+all", "│   x  reject 1"),
-    ),
+    (("T", "]"), ("┌1.3 ◌", "╭─ Suggestion 1 of 2 ─", "╰─ a accept  x reject  e edit ─")),
+    (("X",), ("╭─ Answer many suggestions ─", "b  ( ) ×2 all by rules@4+all", "│   x  reject 1")),
     ((["escape"], "ZZZ"), (" 80 % of the height for the text",)),
     (("Z", ":67", ["enter"], ["space"]), ("⋮                  ×1 the same again: shell",)),
     (
@@ -272,25 +266,26 @@ async def test_the_library_of_unreadable_files(
         assert [text for text in texts if text not in on.text] == []
 
 
-def test_adjudication_with_hidden_names(snap_compare: Compare, office: Office) -> None:
+def test_adjudication_with_hidden_names(snap_compare: Compare, team: TeamDir) -> None:
     remember_welcome()
-    office.label("alice", "one", {"1.3": (3, 8), "2.6": (10, 10)}, note="the same call thrice")
-    office.label("bob", "one", {"3.1": "Done: the checkout", "2.6": (2, 2)})
-    office.set_study("one")
-    opened = app(office.folder, workspace=office.workspace)
+    team.label("alice", "one", {"1.3": (3, 8), "2.6": (10, 10)}, note="the same call thrice")
+    team.label("bob", "one", {"3.1": "Done: the checkout", "2.6": (2, 2)})
+    team.set_study("one")
+    opened = app(team.folder, workspace=team.workspace)
     keys = ("A", "1", "k", "v", "m", *"thrice is a loop", "enter")
     run = pressing(*([key] for key in keys))
     assert snap_compare(opened, terminal_size=WIDE, run_before=run)
 
 
-def test_pages_of_agreement(snap_compare: Compare, office: Office) -> None:
+def test_pages_of_agreement(snap_compare: Compare, team: TeamDir) -> None:
     remember_welcome()
     for name, spans in (("one", (3, 8)), ("two", (5, 5))):
-        trace = office.trace(name)
-        found = replace(finding(trace, "1.3", *spans), confidence=0.75)
-        suggest(office.workspace, trace, [found])
-        for who in ("alice", "bob", "carol"):
-            office.label(who, name, {"1.3": (3, 8)} if who != "carol" or name == "one" else {})
-    opened = app(office.folder, workspace=office.workspace)
+        trace = team.trace(name)
+        suggestion = replace(finding(trace, "1.3", *spans), confidence=0.75)
+        suggest(team.workspace, trace, [suggestion])
+        for annotator in ("alice", "bob", "carol"):
+            labels = {"1.3": (3, 8)} if annotator != "carol" or name == "one" else {}
+            team.label(annotator, name, labels)
+    opened = app(team.folder, workspace=team.workspace)
     run = pressing(*([key] for key in ("K", "3", "down", *("j",) * 5, "enter", "j")))
     assert snap_compare(opened, terminal_size=WIDE, run_before=run)

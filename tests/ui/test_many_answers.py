@@ -18,13 +18,13 @@ from tests.ui.stage import CODES, Stage, finding, missing, read_trace, stage, su
 STEPS = [{"role": "user", "content": f"step {n}"} for n in range(30)]
 
 
-def flood(trace: Trace) -> list[Finding]:
+def many_findings(trace: Trace) -> list[Finding]:
     why = "#{}: Navigator-{} repeats almost word for word “what {} said”; 3 times in all"
-    many = [finding(trace, "1.3", n, n, why=why.format(n, n, "he" * n)) for n in range(1, 29)]
+    repeats = [finding(trace, "1.3", n, n, why=why.format(n, n, "he" * n)) for n in range(1, 29)]
     same = "#29 is the same call as #{}, with the same answer"
-    other = [finding(trace, "1.3", n, n, why=same.format(n)) for n in (29, 30)]
-    one = replace(finding(trace, "3.1", 30, 30, why="#30: the end is early"), confidence=0.4)
-    return [*many, *other, one]
+    equal_calls = [finding(trace, "1.3", n, n, why=same.format(n)) for n in (29, 30)]
+    early_end = replace(finding(trace, "3.1", 30, 30, why="#30: the end is early"), confidence=0.4)
+    return [*repeats, *equal_calls, early_end]
 
 
 @pytest.fixture
@@ -35,22 +35,22 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
             tmp_path / "set" / f"{name}.json", [*STEPS, {"role": "user", "content": name}]
         )
         trace = read_trace(path)
-        suggest(tmp_path / "w.db", trace, flood(trace))
+        suggest(tmp_path / "w.db", trace, many_findings(trace))
     return tmp_path / "set", tmp_path / "w.db"
 
 
 def pending(on: Stage) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for one in on.annotate.suggestions.pending:
-        found[CODES[one.mode]] = found.get(CODES[one.mode], 0) + 1
-    return found
+    counts: dict[str, int] = {}
+    for suggestion in on.annotate.suggestions.pending:
+        counts[CODES[suggestion.mode]] = counts.get(CODES[suggestion.mode], 0) + 1
+    return counts
 
 
 def test_rules_are_recognized_by_common_words() -> None:
-    one = "#372: Inner-Agent says “once” more what it said in #370, at src/a_b.py:3"
-    other = "#9: another says “it all” more what it said in #1"
-    assert rule_text(one) == "says more what it said"
-    assert (rule_text(other), rule_text("#3 …")) == ("another says more what it", "")
+    first = "#372: Inner-Agent says “once” more what it said in #370, at src/a_b.py:3"
+    second = "#9: another says “it all” more what it said in #1"
+    assert rule_text(first) == "says more what it said"
+    assert (rule_text(second), rule_text("#3 …")) == ("another says more what it", "")
 
 
 ANSWERS: Final[Mapping[str, Mapping[str, int]]] = {
@@ -69,8 +69,8 @@ ANSWERS: Final[Mapping[str, Mapping[str, int]]] = {
 async def test_all_suggestions_of_a_rule_mode_or_judge_are_answered(
     files: tuple[Path, Path],
 ) -> None:
-    folder, place = files
-    async with stage(folder / "one.json", workspace=place) as on:
+    folder, workspace = files
+    async with stage(folder / "one.json", workspace=workspace) as on:
         assert "28 suggestions of 1.3 by this rule" in on.text
         for keys, left in ANSWERS.items():
             await on.press("X")
@@ -108,8 +108,8 @@ async def test_all_suggestions_of_a_rule_mode_or_judge_are_answered(
 
 
 async def test_hidden_suggestions_stay_hidden_on_other_traces(files: tuple[Path, Path]) -> None:
-    folder, place = files
-    async with stage(folder, workspace=place) as on:
+    folder, workspace = files
+    async with stage(folder, workspace=workspace) as on:
         await on.press("enter", "X", "m", "h")
         assert pending(on) == {"3.1": 1}
         assert "30 hidden" in on.message
@@ -127,8 +127,8 @@ async def test_hidden_suggestions_stay_hidden_on_other_traces(files: tuple[Path,
 
 
 async def test_an_answer_is_repeated_on_opened_traces(files: tuple[Path, Path]) -> None:
-    folder, place = files
-    async with stage(folder, workspace=place) as on:
+    folder, workspace = files
+    async with stage(folder, workspace=workspace) as on:
         await on.press("enter", "X", "m", "q")
         assert "on each trace you open from now on" in on.text
         await on.press("x")
@@ -148,31 +148,30 @@ async def test_an_answer_is_repeated_on_opened_traces(files: tuple[Path, Path]) 
 
 
 async def test_repeated_answers_end_and_spare_finished_traces(files: tuple[Path, Path]) -> None:
-    folder, place = files
-    async with stage(folder, workspace=place) as on:
+    folder, workspace = files
+    async with stage(folder, workspace=workspace) as on:
         await on.press("enter", "X", "m", "q", "x", "X", "w", ">")
         assert pending(on) == {"1.3": 30, "3.1": 1}
-    async with stage(folder / "two.json", workspace=place) as on:
+    async with stage(folder / "two.json", workspace=workspace) as on:
         await on.press("G")
         await on.press("D")
         await on.press("o")  # the question about spans that were not read, or about suggestions
         assert on.session.finished
-    async with stage(folder, workspace=place) as on:
+    async with stage(folder, workspace=workspace) as on:
         await on.press("enter", "X", "m", "q", "x", ">")
         assert on.session.finished
         assert "as on earlier traces" not in on.message
         assert not any(review_of(on.session, s.id) for s in on.session.suggestions)
 
 
-async def test_a_judge_without_findings_is_named(tmp_path: Path) -> None:
+async def test_a_judge_without_findings_is_named(tmp_path: Path, workspace: Path) -> None:
     path = write_trace(tmp_path / "t.json")
-    place = tmp_path / "w.db"
-    suggest(place, read_trace(path), [])
-    async with stage(path, workspace=place) as on:
+    suggest(workspace, read_trace(path), [])
+    async with stage(path, workspace=workspace) as on:
         assert "The rules judge found nothing." in on.text
         await on.press("X")
         assert on.message == "The rules judge found nothing."
-    async with stage(path, workspace=place, blind=True) as on:
+    async with stage(path, workspace=workspace, blind=True) as on:
         assert "found nothing" not in on.text
         await on.press("X")
         assert "found nothing" not in on.text

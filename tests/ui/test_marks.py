@@ -21,56 +21,61 @@ from mast_tui.ui.trace_view.gutter import (
 
 OWN = GutterMark("1.3", MarkKind.OWN)
 keys = st.integers(0, 20)
-given_marks = st.lists(st.tuples(keys, keys, st.sampled_from("abc"), st.sampled_from(MarkKind)))
-Given = list[tuple[int, int, str, MarkKind]]
+random_marks = st.lists(st.tuples(keys, keys, st.sampled_from("abc"), st.sampled_from(MarkKind)))
+RandomMarks = list[tuple[int, int, str, MarkKind]]
 
 
 def index_of(key: str) -> int | None:
     return int(key) if key.isdigit() else None
 
 
-def ordered(marks: tuple[GutterMark, ...]) -> bool:
+def is_ordered(marks: tuple[GutterMark, ...]) -> bool:
     order = [list(MarkKind).index(mark.kind) for mark in marks]
     return order == sorted(order)
 
 
-@given(given_marks, keys, keys)
-def test_spans_and_rows_have_the_marks_of_their_targets(given: Given, one: int, other: int) -> None:
-    targets = [(Target(str(a), str(b)), GutterMark(code, kind)) for a, b, code, kind in given]
-    found = marks_by_span(targets, index_of)
+@given(random_marks, keys, keys)
+def test_spans_and_rows_have_the_marks_of_their_targets(
+    labels: RandomMarks, x: int, y: int
+) -> None:
+    targets = [(Target(str(a), str(b)), GutterMark(code, kind)) for a, b, code, kind in labels]
+    marks_of_trace = marks_by_span(targets, index_of)
     for index in range(21):
         expected = Counter(
-            (code, kind, part(min(a, b), max(a, b), index))
-            for a, b, code, kind in given
+            (code, kind, range_part(min(a, b), max(a, b), index))
+            for a, b, code, kind in labels
             if min(a, b) <= index <= max(a, b)
         )
-        marks = found.marks_on(index)
+        marks = marks_of_trace.marks_on(index)
         assert {(mark.code, mark.kind, mark.part): mark.count for mark in marks} == expected
         assert len(marks) == len(expected)
-        assert ordered(marks)
-    first, last = min(one, other), max(one, other)
-    marks = found.marks_within(first, last + 1)
-    spans = [mark for index in range(first, last + 1) for mark in found.marks_on(index)]
+        assert is_ordered(marks)
+    first = min(x, y)
+    last = max(x, y)
+    marks = marks_of_trace.marks_within(first, last + 1)
+    spans = [mark for index in range(first, last + 1) for mark in marks_of_trace.marks_on(index)]
     assert {(mark.code, mark.kind) for mark in marks} == {(mark.code, mark.kind) for mark in spans}
-    here = [min(a, b) <= last and max(a, b) >= first for a, b, _, _ in given]
-    assert sum(mark.count for mark in marks) == sum(here)
-    assert ordered(marks)
+    is_within = [min(a, b) <= last and max(a, b) >= first for a, b, _, _ in labels]
+    assert sum(mark.count for mark in marks) == sum(is_within)
+    assert is_ordered(marks)
 
 
-def part(first: int, last: int, index: int) -> str:
+def range_part(first: int, last: int, index: int) -> str:
     if first == last:
         return ""
-    return "┌" if index == first else "└" if index == last else "│"
+    if index == first:
+        return "┌"
+    return "└" if index == last else "│"
 
 
 def test_nested_ranges_have_their_own_marks() -> None:
     targets = [(Target("2", "5"), OWN), (Target("3", "4"), OWN), (Target("4", "4"), OWN)]
-    found = marks_by_span([*targets, (Target("4", "4"), OWN)], index_of)
-    rows = [" ".join(mark.text for mark in found.marks_on(index)) for index in range(2, 6)]
+    marks = marks_by_span([*targets, (Target("4", "4"), OWN)], index_of)
+    rows = [" ".join(mark.text for mark in marks.marks_on(index)) for index in range(2, 6)]
     assert rows == ["┌1.3 ●", "┌1.3 ● │1.3 ●", "1.3 ●2 └1.3 ● │1.3 ●", "└1.3 ●"]
     # A row that stands for all of a range has no part of it.
-    assert [mark.text for mark in found.marks_within(2, 6)] == ["1.3 ●4"]
-    assert [mark.text for mark in found.marks_within(3, 5)] == ["1.3 ●3", "│1.3 ●"]
+    assert [mark.text for mark in marks.marks_within(2, 6)] == ["1.3 ●4"]
+    assert [mark.text for mark in marks.marks_within(3, 5)] == ["1.3 ●3", "│1.3 ●"]
 
 
 def test_marks_keep_their_order_and_have_distinct_signs() -> None:
@@ -88,18 +93,18 @@ def test_marks_keep_their_order_and_have_distinct_signs() -> None:
 def test_ranges_of_whole_missing_and_huge_targets() -> None:
     assert marks_by_span([(WHOLE_TRACE, OWN)], index_of).marks_within(0, 100) == ()
     for target in (Target("4", "gone"), Target("gone", "4")):
-        found = marks_by_span([(target, OWN)], index_of)
-        assert [index for index in range(9) if found.marks_on(index)] == [4]
+        marks = marks_by_span([(target, OWN)], index_of)
+        assert [index for index in range(9) if marks.marks_on(index)] == [4]
     assert marks_by_span([(Target("gone", "gone"), OWN)], index_of).marks_within(0, 100) == ()
-    found = marks_by_span([(Target("0", "1000000"), OWN)], index_of)
-    assert [mark.text for mark in found.marks_on(500_000)] == ["│1.3 ●"]
-    assert found.marks_on(1_000_001) == ()
-    kept = [value for value in vars(found).values() if hasattr(value, "__len__")]
-    assert all(len(value) <= 1 for value in kept)
+    marks = marks_by_span([(Target("0", "1000000"), OWN)], index_of)
+    assert [mark.text for mark in marks.marks_on(500_000)] == ["│1.3 ●"]
+    assert marks.marks_on(1_000_001) == ()
+    containers = [value for value in vars(marks).values() if hasattr(value, "__len__")]
+    assert all(len(value) <= 1 for value in containers)
 
 
 @dataclass(frozen=True)
-class Thing:
+class MarkedLabel:
     """An object with a target and a mode."""
 
     target: Target
@@ -107,33 +112,33 @@ class Thing:
 
 
 class Spans:
-    """Spans of which only the first are known, and how often one was looked for."""
+    """Spans of which only the first are known, with the number of lookups."""
 
-    def __init__(self, known: int) -> None:
-        self.known = known
-        self.asked = 0
+    def __init__(self, known_count: int) -> None:
+        self.known_count = known_count
+        self.lookup_count = 0
 
     def index_of(self, key: str) -> int | None:
-        self.asked += 1
-        return int(key) if int(key) < self.known else None
+        self.lookup_count += 1
+        return int(key) if int(key) < self.known_count else None
 
 
 def mark_of(mode: str, kind: MarkKind) -> GutterMark:
     return GutterMark(mode, kind, "cba".index(mode))
 
 
-things = st.none() | st.builds(
-    Thing,
+labels_or_none = st.none() | st.builds(
+    MarkedLabel,
     st.just(WHOLE_TRACE) | st.builds(Target, keys.map(str), keys.map(str)),
     st.sampled_from("abc"),
 )
-changes = st.lists(st.tuples(st.sampled_from(MarkKind), st.sampled_from("pqrs"), things))
+changes = st.lists(st.tuples(st.sampled_from(MarkKind), st.sampled_from("pqrs"), labels_or_none))
 
 
 # Gone just when its other end would be known.
 @example(
     steps=[
-        (MarkKind.SUGGESTION, "p", Thing(Target("0", "6"), "a")),
+        (MarkKind.SUGGESTION, "p", MarkedLabel(Target("0", "6"), "a")),
         (MarkKind.SUGGESTION, "p", None),
     ],
     later=7,
@@ -141,32 +146,33 @@ changes = st.lists(st.tuples(st.sampled_from(MarkKind), st.sampled_from("pqrs"),
 )
 @given(changes, st.integers(5, 21), st.integers(0, 10))
 def test_updated_marks_equal_new_ones(
-    steps: list[tuple[MarkKind, str, Thing | None]], later: int, when: int
+    steps: list[tuple[MarkKind, str, MarkedLabel | None]], later: int, when: int
 ) -> None:
-    spans, shown = Spans(5), dict[MarkKind, dict[str, Pointing]]()
+    spans = Spans(5)
+    labels = dict[MarkKind, dict[str, Pointing]]()
     keeper = MarkKeeper(mark_of, spans.index_of)
-    for number, (kind, name, thing) in enumerate(steps):
+    for number, (kind, name, label) in enumerate(steps):
         if number == when:
-            spans.known = later
-        if thing is not None:
-            shown.setdefault(kind, {})[name] = thing
+            spans.known_count = later
+        if label is not None:
+            labels.setdefault(kind, {})[name] = label
         elif number % 2:
-            shown.pop(kind, None)
+            labels.pop(kind, None)
         else:
-            shown.get(kind, {}).pop(name, None)
-        kept = keeper.update(shown, spans.known)
-        anew = marks_by_span(
+            labels.get(kind, {}).pop(name, None)
+        updated = keeper.update(labels, spans.known_count)
+        expected = marks_by_span(
             [
-                (thing.target, mark_of(thing.mode, kind))
-                for kind, named in shown.items()
-                for thing in named.values()
+                (label.target, mark_of(label.mode, kind))
+                for kind, named in labels.items()
+                for label in named.values()
             ],
             spans.index_of,
         )
-        assert [kept.marks_on(index) for index in range(21)] == [
-            anew.marks_on(index) for index in range(21)
+        assert [updated.marks_on(index) for index in range(21)] == [
+            expected.marks_on(index) for index in range(21)
         ]
-        assert kept.marks_within(3, 15) == anew.marks_within(3, 15)
+        assert updated.marks_within(3, 15) == expected.marks_within(3, 15)
 
 
 @given(
@@ -179,6 +185,6 @@ def test_marks_are_found_by_their_first_span(
 ) -> None:
     marks = [GutterMark(str(number), MarkKind.OWN) for number in range(len(ranges))]
     places = [(low, low + more, mark) for (low, more), mark in zip(ranges, marks, strict=True)]
-    found = list(GutterMarks(places).beginning_in(first, end))
-    assert len(found) == len(set(found))
-    assert set(found) == {(low, mark) for low, _, mark in places if first <= low < end}
+    matches = list(GutterMarks(places).beginning_in(first, end))
+    assert len(matches) == len(set(matches))
+    assert set(matches) == {(low, mark) for low, _, mark in places if first <= low < end}

@@ -9,23 +9,23 @@ from tests.session.build import review_of
 from tests.ui.stage import SLUGS, Stage, finding, read_trace, stage, suggest
 
 
-def listed(on: Stage) -> str:
+def listed_labels(on: Stage) -> str:
     mine = on.annotate.my_labels
     assert mine is not None
     rows = [mine.render_row(row, 60).text.strip() for row in range(mine.row_count)]
     return "\n".join(rows)
 
 
-def at_cursor(on: Stage) -> str:
+def label_at_cursor(on: Stage) -> str:
     mine = on.annotate.my_labels
     assert mine is not None
     return mine.render_row(mine.cursor, 60).text
 
 
-async def test_labels_verdicts_and_notes_are_listed(small: Path, tmp_path: Path) -> None:
-    trace, place = read_trace(small), tmp_path / "w.db"
-    suggest(place, trace, [finding(trace, "1.5", 1, 1), finding(trace, "3.1", 3, 4)])
-    async with stage(small, workspace=place) as on:
+async def test_labels_verdicts_and_notes_are_listed(small: Path, workspace: Path) -> None:
+    trace = read_trace(small)
+    suggest(workspace, trace, [finding(trace, "1.5", 1, 1), finding(trace, "3.1", 3, 4)])
+    async with stage(small, workspace=workspace) as on:
         await on.press("a", "e", "3", "3", "g", "m", *"too early", "enter", "j")
         await on.press("2", "6", "c", "c", "f", "m", *"the same twice", "enter")
         await on.press("w", "v", "w", "1", "1", "t", "1", "2", "j", "v", "j", "2", "3")
@@ -33,7 +33,7 @@ async def test_labels_verdicts_and_notes_are_listed(small: Path, tmp_path: Path)
         await on.press("M")
         assert on.annotate.focused is on.annotate.my_labels
         rows = (
-            listed(on)
+            listed_labels(on)
             .replace(" by\nhand", " by hand")
             .replace("rules,\n", "rules, ")
             .replace("…", "ns")
@@ -52,8 +52,8 @@ async def test_labels_verdicts_and_notes_are_listed(small: Path, tmp_path: Path)
             ["2.1", "absent"],
             ["2.2", "unsure"],
         ]
-        for words in ("My labels · 6 · 1 note on spans", "by hand", "fairly sure", "✎"):
-            assert words in on.text
+        for part in ("My labels · 6 · 1 note on spans", "by hand", "fairly sure", "✎"):
+            assert part in on.text
 
 
 async def test_the_list_follows_new_labels(small: Path) -> None:
@@ -62,14 +62,14 @@ async def test_the_list_follows_new_labels(small: Path) -> None:
         assert "No labels on this trace" in on.text
         await on.press("escape", "j", "j", "2", "6", "j", "3", "1")
         await on.press("M", "j")
-        assert "3.1" in at_cursor(on)
+        assert "3.1" in label_at_cursor(on)
         await on.press("escape", "g", "1", "3")
-        assert listed(on).startswith("1.3")
+        assert listed_labels(on).startswith("1.3")
         # It opens on what stands under the cursor of the timeline.
         await on.press("M")
-        assert "1.3" in at_cursor(on)
+        assert "1.3" in label_at_cursor(on)
         await on.press("escape", "G", "M")
-        assert "1.3" in at_cursor(on)
+        assert "1.3" in label_at_cursor(on)
         assert len(on.labels) == 3
 
 
@@ -96,16 +96,16 @@ async def test_keys_act_on_the_label_at_the_cursor(small: Path) -> None:
             "1", "3", "2", "6", "G", "3", "1", "m", *"y", "enter", "k", "m", *"z", "enter"
         )
         await on.press("-", "1", "1", "M", "g", "c", "f", "m", *"why", "enter")
-        (first,) = [one for one in on.session.labels if one.mode == SLUGS["1.3"]]
+        (first,) = [label for label in on.session.labels if label.mode == SLUGS["1.3"]]
         assert (first.mode, first.confidence, first.note) == (SLUGS["1.3"], 1.0, "why")
         assert str(first.severity) == "fatal"
         assert on.annotate.focused is on.annotate.my_labels
         await on.press("j", "backspace")
         assert on.labels == {("1.3", 1, 1), ("3.1", 12, 12)}
-        assert "3.1" in at_cursor(on)
+        assert "3.1" in label_at_cursor(on)
         await on.press("j", "m", "backspace", "enter")
         assert not on.session.span_notes
-        assert "1.1" in at_cursor(on)
+        assert "1.1" in label_at_cursor(on)
         await on.press("f")
         assert on.message == "A mode that is absent has no severity"
         await on.press("backspace")
@@ -115,10 +115,10 @@ async def test_keys_act_on_the_label_at_the_cursor(small: Path) -> None:
         assert list(on.session.span_notes.values()) == ["z"]
 
 
-async def test_accepted_labels_in_the_list(small: Path, tmp_path: Path) -> None:
-    trace, place = read_trace(small), tmp_path / "w.db"
-    suggest(place, trace, [finding(trace, "1.5", 1, 1)])
-    async with stage(small, workspace=place) as on:
+async def test_accepted_labels_in_the_list(small: Path, workspace: Path) -> None:
+    trace = read_trace(small)
+    suggest(workspace, trace, [finding(trace, "1.5", 1, 1)])
+    async with stage(small, workspace=workspace) as on:
         await on.press("]", "a")
         review = review_of(on.session, on.session.suggestions[0].id)
         assert review is not None
@@ -126,9 +126,9 @@ async def test_accepted_labels_in_the_list(small: Path, tmp_path: Path) -> None:
         await on.press("M", "backspace")
         assert len(on.session.pending) == 1
         await on.press("u")
-    async with stage(small, workspace=place, blind=True) as on:
+    async with stage(small, workspace=workspace, blind=True) as on:
         await on.press("M")
-        assert "#1 · accepted" in listed(on)
-        assert "rules" not in listed(on)
-    async with stage(small, workspace=place) as on:
+        assert "#1 · accepted" in listed_labels(on)
+        assert "rules" not in listed_labels(on)
+    async with stage(small, workspace=workspace) as on:
         assert on.notices == ["You work blind, as last time: mast-tui --assisted shows suggestions"]

@@ -14,8 +14,8 @@ from mast_tui.study import Study
 from mast_tui.ui.dialogs.dialog import Ask
 from mast_tui.ui.dialogs.opening import NameScreen
 from mast_tui.workspace import Workspace
-from tests.ui.office import Office
 from tests.ui.stage import MAST, Stage, finding, read_trace, stage, suggest
+from tests.ui.team_dir import TeamDir
 from tests.ui.test_study_annotate import study_over
 
 NAMES = ("alice", "bob", "jane", "dee")
@@ -23,13 +23,12 @@ NAMES = ("alice", "bob", "jane", "dee")
 
 
 @pytest.fixture
-def office(tmp_path: Path) -> Office:
+def team(team: TeamDir) -> TeamDir:
     """A blind study of three annotators and an adjudicator, over a trace with a suggestion."""
-    office = Office(tmp_path / "set")
-    trace = office.trace("one")
-    suggest(office.workspace, trace, [finding(trace, "1.3", 3, 8)])
-    study_over(office, "one", annotators=NAMES[:3], adjudicators=NAMES[3:], blind=True)
-    return office
+    trace = team.trace("one")
+    suggest(team.workspace, trace, [finding(trace, "1.3", 3, 8)])
+    study_over(team, "one", annotators=NAMES[:3], adjudicators=NAMES[3:], blind=True)
+    return team
 
 
 def line_of(on: Stage) -> str:
@@ -37,8 +36,8 @@ def line_of(on: Stage) -> str:
     return on.screen(NameScreen).query_one(Input).value
 
 
-async def test_no_name_is_accepted_without_a_choice(office: Office) -> None:
-    async with stage(office.folder, workspace=office.workspace, annotator=None) as on:
+async def test_no_name_is_accepted_without_a_choice(team: TeamDir) -> None:
+    async with stage(team.folder, workspace=team.workspace, annotator=None) as on:
         text = " ".join(on.text.replace("│", " ").split())
         assert "Your labels are saved at once in " in text
         assert "Each label carries your name: use the same name on every machine." in text
@@ -48,11 +47,11 @@ async def test_no_name_is_accepted_without_a_choice(office: Office) -> None:
         await on.press("enter", "enter")
         assert line_of(on) == ""
         assert "No name is chosen" in on.text
-        with office.store() as kept:
-            assert "tester" not in {info.name for info in kept.annotators()}
+        with team.store() as store:
+            assert "tester" not in {info.name for info in store.annotators()}
 
 
-async def test_a_name_is_chosen_by_moving_or_by_typing(office: Office) -> None:
+async def test_a_name_is_chosen_by_moving_or_by_typing(team: TeamDir) -> None:
     choices: tuple[tuple[tuple[str, ...], str], ...] = (
         (("j", "j", "j", "k"), "bob"),
         (("k", "k"), "jane"),
@@ -62,23 +61,23 @@ async def test_a_name_is_chosen_by_moving_or_by_typing(office: Office) -> None:
         (("down", "tab", *"bob"), "bob"),
     )
     for keys, name in choices:
-        async with stage(office.folder, workspace=office.workspace, annotator=None) as on:
+        async with stage(team.folder, workspace=team.workspace, annotator=None) as on:
             await on.press(*keys)
             assert line_of(on) == name, keys
 
 
 @pytest.mark.parametrize("name", ["bob", "dee"])
-async def test_a_chosen_name_is_remembered(office: Office, name: str) -> None:
-    async with stage(office.folder, workspace=office.workspace, annotator=None) as on:
+async def test_a_chosen_name_is_remembered(team: TeamDir, name: str) -> None:
+    async with stage(team.folder, workspace=team.workspace, annotator=None) as on:
         await on.press(*name, "enter")
         assert name in on.lines[0]
         assert ("blind" in on.lines[0]) is (name != "dee")
-    async with stage(office.folder, workspace=office.workspace, annotator=None) as on:
+    async with stage(team.folder, workspace=team.workspace, annotator=None) as on:
         assert name in on.lines[0]
 
 
-async def test_names_are_chosen_by_clicks(office: Office) -> None:
-    async with stage(office.folder, workspace=office.workspace, annotator=None) as on:
+async def test_names_are_chosen_by_clicks(team: TeamDir) -> None:
+    async with stage(team.folder, workspace=team.workspace, annotator=None) as on:
         row = next(y for y, line in enumerate(on.lines) if "bob" in line)
         column = on.lines[row].index("bob")
         await on.pilot.click(offset=(column, row))
@@ -89,9 +88,9 @@ async def test_names_are_chosen_by_clicks(office: Office) -> None:
         assert "bob · blind" in on.lines[0]
 
 
-async def test_another_name_is_confirmed_and_blind(office: Office) -> None:
-    path = office.file("one")
-    async with stage(path, workspace=office.workspace, annotator=None) as on:
+async def test_another_name_is_confirmed_and_blind(team: TeamDir) -> None:
+    path = team.file("one")
+    async with stage(path, workspace=team.workspace, annotator=None) as on:
         await on.press(*"root", "enter")
         assert isinstance(on.app.screen, Ask)
         assert "root is not in this study: labels under this name do not count." in on.text
@@ -104,41 +103,41 @@ async def test_another_name_is_confirmed_and_blind(office: Office) -> None:
         assert not on.session.suggestions_visible
         assert "◌" not in on.text
     # The name is remembered for commands; the app asks again.
-    async with stage(path, workspace=office.workspace, annotator=None) as on:
+    async with stage(path, workspace=team.workspace, annotator=None) as on:
         assert line_of(on) == ""
         await on.press("j", "enter")
         assert "alice · blind" in on.lines[0]
 
 
-async def test_a_given_name_outside_the_study_is_blind(office: Office) -> None:
-    path = office.file("one")
-    async with stage(path, workspace=office.workspace, annotator="root") as on:
-        told = on.notices
-        assert "root is not in this study: labels under this name do not count" in told
+async def test_a_name_option_outside_the_study_is_blind(team: TeamDir) -> None:
+    path = team.file("one")
+    async with stage(path, workspace=team.workspace, annotator="root") as on:
+        notices = on.notices
+        assert "root is not in this study: labels under this name do not count" in notices
         assert "root · blind" in on.lines[0]
         assert on.session.suggestions == ()
-    async with stage(path, workspace=office.workspace, annotator="root", assisted=True) as on:
+    async with stage(path, workspace=team.workspace, annotator="root", assisted=True) as on:
         assert on.session.suggestions_visible  # which is recorded
-    async with stage(path, workspace=office.workspace, annotator="bob") as on:
+    async with stage(path, workspace=team.workspace, annotator="bob") as on:
         assert not on.notices
 
 
-async def test_a_name_from_before_the_study_is_asked_again(office: Office, tmp_path: Path) -> None:
-    with office.store() as kept:
-        kept.add_annotator("tester", AnnotatorKind.HUMAN)
-        remember_person(kept, "tester")
-    async with stage(office.folder, workspace=office.workspace, annotator=None) as on:
+async def test_a_name_older_than_the_study_is_asked_again(team: TeamDir, tmp_path: Path) -> None:
+    with team.store() as store:
+        store.add_annotator("tester", AnnotatorKind.HUMAN)
+        remember_person(store, "tester")
+    async with stage(team.folder, workspace=team.workspace, annotator=None) as on:
         assert line_of(on) == ""
-    place = tmp_path / "elsewhere.db"
-    with closing(Workspace.open(place)) as kept:
-        kept.add_annotator("tester", AnnotatorKind.HUMAN)
-        remember_person(kept, "tester")
-    async with stage(office.folder, workspace=place, annotator=None) as on:
+    workspace = tmp_path / "elsewhere.db"
+    with closing(Workspace.open(workspace)) as store:
+        store.add_annotator("tester", AnnotatorKind.HUMAN)
+        remember_person(store, "tester")
+    async with stage(team.folder, workspace=workspace, annotator=None) as on:
         assert "tester" in on.lines[0]  # no study, nothing to ask
 
 
 async def test_names_without_a_study(
-    office: Office, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    team: TeamDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     for keys, name in (
@@ -147,11 +146,11 @@ async def test_names_without_a_study(
         (("down", *"jo", "enter"), "jo"),
         ((*"jk", "enter"), "jk"),
     ):
-        place = tmp_path / f"{'-'.join(keys)}.db"
-        with closing(Workspace.open(place)) as kept:
-            kept.add_annotator("kim", AnnotatorKind.HUMAN)
-            kept.add_annotator("tomas", AnnotatorKind.HUMAN)
-        async with stage(office.folder, workspace=place, annotator=None) as on:
+        workspace = tmp_path / f"{'-'.join(keys)}.db"
+        with closing(Workspace.open(workspace)) as store:
+            store.add_annotator("kim", AnnotatorKind.HUMAN)
+            store.add_annotator("tomas", AnnotatorKind.HUMAN)
+        async with stage(team.folder, workspace=workspace, annotator=None) as on:
             assert line_of(on) == ""  # Enter alone would add an annotator
             assert "Already here:" in on.text
             await on.press(*keys)
@@ -159,10 +158,10 @@ async def test_names_without_a_study(
 
 
 @pytest.mark.parametrize("name", ["alice", "root"])
-async def test_a_new_blind_study_applies_at_once(office: Office, tmp_path: Path, name: str) -> None:
-    path, place = office.file("one"), tmp_path / "w.db"
-    suggest(place, read_trace(path), [finding(read_trace(path), "1.3", 3, 8)])
-    async with stage(path, workspace=place, annotator=name) as on:
+async def test_a_new_blind_study_applies_at_once(team: TeamDir, workspace: Path, name: str) -> None:
+    path = team.file("one")
+    suggest(workspace, read_trace(path), [finding(read_trace(path), "1.3", 3, 8)])
+    async with stage(path, workspace=workspace, annotator=name) as on:
         assert f"{name} · suggestions shown" in on.lines[0]
         assert on.session.suggestions
         opened = on.app.opened
@@ -176,12 +175,10 @@ async def test_a_new_blind_study_applies_at_once(office: Office, tmp_path: Path,
         assert "◌" not in on.text
 
 
-async def test_many_names_are_scrolled_on_a_small_screen(office: Office) -> None:
+async def test_many_names_are_scrolled_on_a_small_screen(team: TeamDir) -> None:
     people = tuple(f"annotator-{number:02}" for number in range(30))
-    study_over(office, "one", annotators=people, blind=True)
-    async with stage(
-        office.folder, workspace=office.workspace, annotator=None, size=(40, 15)
-    ) as on:
+    study_over(team, "one", annotators=people, blind=True)
+    async with stage(team.folder, workspace=team.workspace, annotator=None, size=(40, 15)) as on:
         await on.press(*["down"] * 25)
         assert line_of(on) == people[24]
         assert any(people[24] in line for line in on.lines if "annotator-" in line)

@@ -11,17 +11,17 @@ from tests.ui.stage import PLAN, Stage, finding, read_trace, stage, suggest, wri
 
 @pytest.fixture
 def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The small trace, where somebody wants no colours."""
+    """The small trace, in an environment without colours."""
     monkeypatch.setenv("NO_COLOR", "1")
     return write_trace(tmp_path / "small.json")
 
 
 @pytest.fixture
-def judged(small: Path, tmp_path: Path) -> Path:
-    """A workspace in which a judge suggests something on it."""
-    place, trace = tmp_path / "w.db", read_trace(small)
-    suggest(place, trace, [finding(trace, "1.1", 2, 2, quote="pods")])
-    return place
+def judged(small: Path, workspace: Path) -> Path:
+    """A workspace with a judge's suggestion on the small trace."""
+    trace = read_trace(small)
+    suggest(workspace, trace, [finding(trace, "1.1", 2, 2, quote="pods")])
+    return workspace
 
 
 def underlined(on: Stage) -> str:

@@ -16,30 +16,29 @@ from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.dialogs.dialog import NoteScreen
 from mast_tui.ui.open_codes import BARS, OpenCodesScreen, saturation_line
 from tests.judges.llm.server import MODEL, ModelServer, answer
-from tests.ui.office import Office, last_message
 from tests.ui.stage import MAST, Stage, missing, stage
+from tests.ui.team_dir import TeamDir, last_message
 from tests.ui.test_judging import configure_model
 
 
 @pytest.fixture
-def office(tmp_path: Path) -> Office:
-    """Two traces that nobody has labelled."""
-    office = Office(tmp_path / "set")
+def team(team: TeamDir) -> TeamDir:
+    """Two traces without labels."""
     for name in ("one", "two"):
-        office.file(name)
-    return office
+        team.file(name)
+    return team
 
 
 def write_open_code(
-    office: Office, who: str, name: str, words: str, number: int = 2, *, finish: bool = True
+    team: TeamDir, annotator: str, name: str, note: str, number: int = 2, *, finish: bool = True
 ) -> None:
-    with office.store() as store:
-        trace = office.trace(name)
-        session = Session.open(store, trace, MAST, who, blind=False)
+    with team.store() as store:
+        trace = team.trace(name)
+        session = Session.open(store, trace, MAST, annotator, blind=False)
         key = trace.span(number - 1).key
         session.toggle_label(OPEN_SLUG, Target(key, key), suggestions_on_screen=False)
         (label,) = session.labels_at(key)
-        session.edit_label(label.id, note=words)
+        session.edit_label(label.id, note=note)
         if finish:
             session.finish(open_modes="absent")
 
@@ -75,11 +74,11 @@ async def test_open_labels_ask_for_a_note(small: Path) -> None:
         assert "no mode begins with 0" in on.message
 
 
-async def test_groups_are_searched_and_open_their_place(office: Office) -> None:
-    write_open_code(office, "alice", "one", "restarts the pod unasked", 10)
-    write_open_code(office, "alice", "two", "restarted a pod, unasked \x1b[2J", 10)
-    write_open_code(office, "bob", "one", "wrong namespace", 3)
-    async with stage(office.folder, workspace=office.workspace) as on:
+async def test_groups_are_searched_and_open_their_place(team: TeamDir) -> None:
+    write_open_code(team, "alice", "one", "restarts the pod unasked", 10)
+    write_open_code(team, "alice", "two", "restarted a pod, unasked \x1b[2J", 10)
+    write_open_code(team, "bob", "one", "wrong namespace", 3)
+    async with stage(team.folder, workspace=team.workspace) as on:
         await on.press("+")
         assert "Open codes · 3 places" in on.lines[0]
         assert "restarts the pod unasked · 2 places" in on.text
@@ -97,15 +96,13 @@ async def test_groups_are_searched_and_open_their_place(office: Office) -> None:
         assert "restarts the pod" in on.text
 
 
-async def test_tags_and_a_model_group_codes(
-    office: Office, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_tags_and_a_model_group_codes(team: TeamDir, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    write_open_code(office, "alice", "one", "restarts the pod unasked", 10)
-    write_open_code(office, "alice", "one", "wrong namespace", 3)
-    write_open_code(office, "alice", "two", "looks elsewhere", 3)
-    found = {"groups": [{"name": "Lost", "notes": [1, 2]}]}
-    async with stage(office.folder, workspace=office.workspace) as on:
+    write_open_code(team, "alice", "one", "restarts the pod unasked", 10)
+    write_open_code(team, "alice", "one", "wrong namespace", 3)
+    write_open_code(team, "alice", "two", "looks elsewhere", 3)
+    groups = {"groups": [{"name": "Lost", "notes": [1, 2]}]}
+    async with stage(team.folder, workspace=team.workspace) as on:
         await on.press("+")
         await on.press("J")
         assert "groups go by words" in last_message(on)
@@ -117,7 +114,7 @@ async def test_tags_and_a_model_group_codes(
         await on.press(*["backspace"] * 9, *"Restart", "enter")
         await on.until(lambda: not missing(on.text, "#restart · 1 place"))
         await on.press("/", *["backspace"] * 8, "enter")
-        with ModelServer(lambda *_: answer(json.dumps(found))) as server:
+        with ModelServer(lambda *_: answer(json.dumps(groups))) as server:
             configure_model(server.base_url)
             await on.press("J")
             await on.until(
@@ -130,26 +127,26 @@ async def test_tags_and_a_model_group_codes(
         await on.until(lambda: "Lost" not in on.text)
 
 
-async def test_codes_of_others_are_hidden_before_finishing(office: Office) -> None:
-    async with stage(office.folder, workspace=office.workspace) as on:
+async def test_codes_of_others_are_hidden_before_finishing(team: TeamDir) -> None:
+    async with stage(team.folder, workspace=team.workspace) as on:
         await on.press("+")
         assert "0 0 labels a failure that no mode describes" in on.text
         await on.press("n", "v", "enter", "/", "escape")
         assert isinstance(on.app.screen, OpenCodesScreen)
-    write_open_code(office, "bob", "one", "wrong namespace")
-    write_open_code(office, "alice", "two", "asks twice")
-    async with stage(office.folder, workspace=office.workspace, blind=True) as on:
+    write_open_code(team, "bob", "one", "wrong namespace")
+    write_open_code(team, "alice", "two", "asks twice")
+    async with stage(team.folder, workspace=team.workspace, blind=True) as on:
         await on.press("+")
         assert "asks twice" in on.text
         assert "namespace" not in on.text
         assert "1 place" in on.lines[0]
 
 
-async def test_marked_codes_become_a_mode(office: Office) -> None:
-    write_open_code(office, "alice", "one", "restarts the pod unasked", 10)
-    write_open_code(office, "alice", "two", "restarted a pod unasked", 10)
-    write_open_code(office, "alice", "one", "wrong namespace", 3)
-    async with stage(office.folder, workspace=office.workspace) as on:
+async def test_marked_codes_become_a_mode(team: TeamDir) -> None:
+    write_open_code(team, "alice", "one", "restarts the pod unasked", 10)
+    write_open_code(team, "alice", "two", "restarted a pod unasked", 10)
+    write_open_code(team, "alice", "one", "wrong namespace", 3)
+    async with stage(team.folder, workspace=team.workspace) as on:
         await on.press("+")
         await on.press("v", "n")
         assert "A mode of 2 places" in on.text
@@ -158,14 +155,14 @@ async def test_marked_codes_become_a_mode(office: Office) -> None:
         await on.press("enter")
         assert "1.6 Unasked restart" in on.text
         await on.press("y")
-        file = office.workspace.parent / "mast-3+1.toml"
+        file = team.workspace.parent / "mast-3+1.toml"
         assert "mast@3+1" in on.text
         await on.press("enter")
         assert isinstance(on.app.screen, OpenCodesScreen)
     assert load_taxonomy(file).mode("unasked_restart").code == "1.6"
-    with office.store() as store:
-        found = {one.mode for one in store.labels(taxonomy="mast@3+1")}
-        assert found == {"unasked_restart", OPEN_SLUG}
+    with team.store() as store:
+        modes = {label.mode for label in store.labels(taxonomy="mast@3+1")}
+        assert modes == {"unasked_restart", OPEN_SLUG}
 
 
 def test_saturation_is_drawn() -> None:

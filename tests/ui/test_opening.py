@@ -29,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("every_frame")
 
 @pytest.fixture
 def workspace_gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-    """The workspace opens when this is set, and not before."""
+    """The event that lets the workspace open."""
     event = threading.Event()
     opening = Opening.open
 
@@ -46,7 +46,7 @@ async def test_keys_before_the_workspace_wait_in_order(
     small: Path, workspace_gate: threading.Event
 ) -> None:
     async with stage(small, settled=False) as on:
-        await on.trace_shown()
+        await on.wait_for_trace()
         await on.send("j", "j", "space", "G")
         assert (on.number, on.annotate.timeline.row_count) == (12, 9)
         await on.send("g", "j", "j", "space", "k")
@@ -54,7 +54,7 @@ async def test_keys_before_the_workspace_wait_in_order(
         assert "workspace not open yet" in on.lines[0]
         # What moves does so at once, but not behind a label.
         assert on.number == 2
-        post(on, *"13j26ukfvk11")
+        post_keys(on, *"13j26ukfvk11")
         await on.until(lambda: on.app.input_queue.blocked)
         assert on.number == 2
         workspace_gate.set()
@@ -75,20 +75,20 @@ async def test_early_text_goes_into_an_early_note(
     small: Path, workspace_gate: threading.Event, keys: list[str], labels: set[tuple[str, str, str]]
 ) -> None:
     async with stage(small, settled=False) as on:
-        await on.trace_shown()
-        post(on, *keys)
+        await on.wait_for_trace()
+        post_keys(on, *keys)
         await on.until(lambda: on.app.input_queue.blocked)
         workspace_gate.set()
         await settle(on.pilot)
         await on.press()
         assert labels == {
-            (CODES.get(one.mode, "0.0"), str(one.target.first)[-2:], one.note)
-            for one in on.session.labels
+            (CODES.get(label.mode, "0.0"), str(label.target.first)[-2:], label.note)
+            for label in on.session.labels
         }
 
 
-def post(on: Stage, *keys: str) -> None:
-    """Have keys arrive at once, and wait for none."""
+def post_keys(on: Stage, *keys: str) -> None:
+    """Post keys all at once, without waiting."""
     for key in keys:
         on.app.post_message(key_event(key))
 
@@ -101,7 +101,7 @@ async def test_early_keys_stay_with_their_trace(
         write_trace(tmp_path / "runs" / f"{name}.json", steps)
     async with stage(tmp_path / "runs", settled=False) as on:
         await on.until(lambda: len(on.app.catalog.traces) >= 2 and on.app.trace_queue.ids)
-        post(on, "enter", *"j1326u26>jj31")
+        post_keys(on, "enter", *"j1326u26>jj31")
         await on.until(lambda: on.app.input_queue.blocked)
         workspace_gate.set()
         await settle(on.pilot)
@@ -149,14 +149,13 @@ async def test_an_early_enter_skips_the_welcome(small: Path) -> None:
 
 
 async def test_the_name_is_asked_once(
-    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    small: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    place = tmp_path / "w.db"
-    async with stage(small, workspace=place, annotator=None) as on:
+    async with stage(small, workspace=workspace, annotator=None) as on:
         await on.press("escape")
         assert on.app._exit
-    async with stage(small, workspace=place, annotator=None) as on:
+    async with stage(small, workspace=workspace, annotator=None) as on:
         assert isinstance(on.app.screen, NameScreen)
         line = on.app.screen.query_one(Input)
         assert line.value == "tester"
@@ -172,17 +171,16 @@ async def test_the_name_is_asked_once(
         await on.press(*"ann", "enter", "1", "3")
         assert on.labels == {("1.3", 1, 1)}
         assert "ann · suggestions shown" in on.lines[0]
-    async with stage(small, workspace=place, annotator=None) as on:
+    async with stage(small, workspace=workspace, annotator=None) as on:
         assert "ann · suggestions shown" in on.lines[0]
-    with closing(Workspace.open(place)) as kept:
-        assert [info.name for info in kept.annotators()] == ["ann"]
+    with closing(Workspace.open(workspace)) as store:
+        assert [info.name for info in store.annotators()] == ["ann"]
 
 
-async def test_a_similar_name_is_refused(small: Path, tmp_path: Path) -> None:
-    place = tmp_path / "w.db"
-    with closing(Workspace.open(place)) as kept:
-        kept.add_annotator("tomas", AnnotatorKind.HUMAN)
-    async with stage(small, workspace=place, annotator=None) as on:
+async def test_a_similar_name_is_refused(small: Path, workspace: Path) -> None:
+    with closing(Workspace.open(workspace)) as store:
+        store.add_annotator("tomas", AnnotatorKind.HUMAN)
+    async with stage(small, workspace=workspace, annotator=None) as on:
         line = on.app.screen.query_one(Input)
         for name in ("tornas", "gold"):
             line.value = name
@@ -196,41 +194,46 @@ async def test_a_similar_name_is_refused(small: Path, tmp_path: Path) -> None:
         assert "tomas · suggestions shown" in on.lines[0]
 
 
-def newer(place: Path) -> None:
-    Workspace.open(place).close()
-    with closing(sqlite3.connect(place)) as raw:
+def upgrade(workspace: Path) -> None:
+    Workspace.open(workspace).close()
+    with closing(sqlite3.connect(workspace)) as raw:
         raw.execute("PRAGMA user_version = 99")
 
 
-def no_database(place: Path) -> None:
-    place.write_text("this is a letter, not a database")
+def write_letter(workspace: Path) -> None:
+    workspace.write_text("this is a letter, not a database")
 
 
-def a_folder(place: Path) -> None:
-    place.mkdir()
+def make_folder(workspace: Path) -> None:
+    workspace.mkdir()
 
 
-def read_only(place: Path) -> None:
+def protect(workspace: Path) -> None:
     if os.geteuid() == 0:
         pytest.skip("the superuser may write everything")
-    place.parent.chmod(0o500)
+    workspace.parent.chmod(0o500)
 
 
 @pytest.mark.parametrize(
-    ("spoil", "words"),
-    [(newer, "newer"), (no_database, "no workspace"), (a_folder, "folder"), (read_only, "w.db")],
+    ("spoil", "message"),
+    [
+        (upgrade, "newer"),
+        (write_letter, "no workspace"),
+        (make_folder, "folder"),
+        (protect, "w.db"),
+    ],
 )
 async def test_traces_are_read_without_a_workspace(
-    small: Path, tmp_path: Path, spoil: object, words: str
+    small: Path, tmp_path: Path, spoil: object, message: str
 ) -> None:
-    place = tmp_path / "place" / "w.db"
-    place.parent.mkdir()
+    workspace = tmp_path / "place" / "w.db"
+    workspace.parent.mkdir()
     assert callable(spoil)
-    spoil(place)
-    before = place.read_bytes() if place.is_file() else None
-    async with stage(small, workspace=place) as on:
+    spoil(workspace)
+    original = workspace.read_bytes() if workspace.is_file() else None
+    async with stage(small, workspace=workspace) as on:
         assert "could not be opened" in on.text
-        assert words in " ".join(on.text.split())
+        assert message in " ".join(on.text.split())
         await on.press("r", "j", "j", "1", "3", "D", "m", "u", "]", "a", "r", "J")
         assert on.number == 3
         assert on.annotate.session is None
@@ -239,14 +242,13 @@ async def test_traces_are_read_without_a_workspace(
         assert "not open yet" not in on.text.lower()
         await on.press("/", *"restart", "enter", "n", "y", "space", "escape", "escape", "o")
         assert "no workspace" in on.lines[0]
-    place.parent.chmod(0o700)
-    assert before is None or place.read_bytes() == before
+    workspace.parent.chmod(0o700)
+    assert original is None or workspace.read_bytes() == original
 
 
-async def test_screens_open_without_a_workspace(small: Path, tmp_path: Path) -> None:
-    place = tmp_path / "w.db"
-    no_database(place)
-    async with stage(small, workspace=place) as on:
+async def test_screens_open_without_a_workspace(small: Path, workspace: Path) -> None:
+    write_letter(workspace)
+    async with stage(small, workspace=workspace) as on:
         await on.press("r")
         (reading, *_) = reversed(on.app.screen_stack)
         for key in ("?", ":", "ctrl+p", "l", "A", "K", "R", "L"):
@@ -257,31 +259,29 @@ async def test_screens_open_without_a_workspace(small: Path, tmp_path: Path) -> 
         await on.press("L", "J")
         assert "no judge can store" in on.lines[-1]
         assert on.app.judge_at_work is None
-    async with stage(small, workspace=place) as on:
+    async with stage(small, workspace=workspace) as on:
         await on.press("q")
         assert on.app._exit
         assert on.app.return_code == 1
 
 
-async def test_the_taxonomy_of_the_workspace_is_used(small: Path, tmp_path: Path) -> None:
-    place = tmp_path / "w.db"
-    with closing(Workspace.open(place)) as kept:
-        kept.add_taxonomy(MAST)
-        kept.add_taxonomy(reworded(MAST, "Corrected in this study."))
-    async with stage(small, workspace=place) as on:
+async def test_the_taxonomy_of_the_workspace_is_used(small: Path, workspace: Path) -> None:
+    with closing(Workspace.open(workspace)) as store:
+        store.add_taxonomy(MAST)
+        store.add_taxonomy(reworded(MAST, "Corrected in this study."))
+    async with stage(small, workspace=workspace) as on:
         await on.press("t", "1", "1")
         assert on.annotate.state.taxonomy.modes[0].definition == "Corrected in this study."
         assert on.app.taxonomy == on.annotate.state.taxonomy
-    with closing(Workspace.open(place)) as kept:
-        assert len(kept.revisions()) == 2
-        assert [label.mode for label in kept.labels()] == [MAST.modes[0].slug]
+    with closing(Workspace.open(workspace)) as store:
+        assert len(store.revisions()) == 2
+        assert [label.mode for label in store.labels()] == [MAST.modes[0].slug]
 
 
-async def test_a_new_wording_is_stored_once(small: Path, tmp_path: Path) -> None:
-    place = tmp_path / "w.db"
-    with closing(Workspace.open(place)) as kept:
-        kept.add_taxonomy(reworded(MAST, "As an earlier program had it."))
-    async with stage(small, workspace=place) as on:
+async def test_a_new_wording_is_stored_once(small: Path, workspace: Path) -> None:
+    with closing(Workspace.open(workspace)) as store:
+        store.add_taxonomy(reworded(MAST, "As an earlier program had it."))
+    async with stage(small, workspace=workspace) as on:
         await on.press("t")
-    with closing(Workspace.open(place)) as kept:
-        assert (kept.taxonomies(), len(kept.revisions())) == ((MAST,), 2)
+    with closing(Workspace.open(workspace)) as store:
+        assert (store.taxonomies(), len(store.revisions())) == ((MAST,), 2)

@@ -10,9 +10,9 @@ from mast_tui.ui.trace_view.overview import GLYPHS, Overview
 from tests.ui.build import SmallTrace
 from tests.ui.stage import (
     SMALL,
-    AppWith,
     Message,
     Stage,
+    WidgetApp,
     call,
     finding,
     read_trace,
@@ -36,11 +36,10 @@ def column(on: Stage) -> list[str]:
     return [view.render_line(y).text for y in range(len(view.cells))]
 
 
-async def test_labels_suggestions_and_matches_are_shown(small: Path, tmp_path: Path) -> None:
-    place = tmp_path / "w.db"
+async def test_labels_suggestions_and_matches_are_shown(small: Path, workspace: Path) -> None:
     trace = read_trace(small)
-    suggest(place, trace, [finding(trace, "1.3", 7, 8)])
-    async with stage(small, workspace=place) as on:
+    suggest(workspace, trace, [finding(trace, "1.3", 7, 8)])
+    async with stage(small, workspace=workspace) as on:
         assert len(set(GLYPHS.values())) == len(CellContent) == len(GLYPHS)
         assert on.annotate.overview.size.width == 2
         assert len(on.annotate.overview.cells) == len(SMALL)
@@ -48,8 +47,8 @@ async def test_labels_suggestions_and_matches_are_shown(small: Path, tmp_path: P
         assert "No step of this trace is known to have failed" in on.message
         assert on.number == 1
         plain = [GLYPHS[m] for m in (CellContent.USER, CellContent.AGENT, *[CellContent.TOOL] * 6)]
-        shown = [text[1] for text in column(on)]
-        assert (shown[:6], shown[6:8]) == (plain[:6], [GLYPHS[CellContent.SUGGESTION]] * 2)
+        glyphs = [text[1] for text in column(on)]
+        assert (glyphs[:6], glyphs[6:8]) == (plain[:6], [GLYPHS[CellContent.SUGGESTION]] * 2)
         await on.press(*"jj13")
         assert column(on)[2] == "▶●"
         await on.press("u")
@@ -84,13 +83,13 @@ async def test_cursor_screen_and_clicks_in_a_long_trace(tmp_path: Path) -> None:
 async def test_visible_rows_follow_the_height_of_the_timeline(tmp_path: Path) -> None:
     steps: list[Message] = [{"role": "user", "content": f"step {i}"} for i in range(40)]
     async with stage(write_trace(tmp_path / "long.json", steps)) as on:
-        before = [text[0] for text in column(on)]
+        earlier = [text[0] for text in column(on)]
         on.annotate.timeline.styles.height = 8
         await on.press()
         on_screen = len(on.annotate.timeline.rows_on_screen())
         after = [text[0] for text in column(on)]
         assert on_screen < 8
-        assert after.count("▏") + 1 <= on_screen < before.count("▏")
+        assert after.count("▏") + 1 <= on_screen < earlier.count("▏")
         await on.pilot.resize_terminal(80, 24)
         await on.press()
         assert on.annotate.overview.size.width == 1
@@ -115,25 +114,26 @@ async def test_keys_go_to_errors(tmp_path: Path) -> None:
 
 
 class EqualSpans(SmallTrace):
-    """Equal spans, of which some are known."""
+    """Equal spans, of which some are read."""
 
-    known = 0
+    read_count = 0
 
     def __len__(self) -> int:
-        return self.known
+        return self.read_count
 
     def span(self, index: int, /) -> Span:
         return super().span(0)
 
 
 async def test_a_growing_trace_fills_the_column() -> None:
-    trace, index = EqualSpans("step"), BackgroundIndex()
-    async with AppWith(Overview()).run_test(size=(2, 30)) as pilot:
+    trace = EqualSpans("step")
+    index = BackgroundIndex()
+    async with WidgetApp(Overview()).run_test(size=(2, 30)) as pilot:
         view = pilot.app.query_one(Overview)
         view.show_trace(trace, index)
         assert list(view.cells) == []
-        for known in (3, 40, 5000):
-            trace.known = known
+        for known_spans in (3, 40, 5000):
+            trace.read_count = known_spans
             view.show_new_spans()
             assert view.cells[-1].content is CellContent.UNSEEN
             assert not view.complete
@@ -141,7 +141,7 @@ async def test_a_growing_trace_fills_the_column() -> None:
                 pass
             view.show_new_spans()
             assert view.complete
-            assert (len(view.cells), view.cells[-1].end) == (min(30, known), known)
+            assert (len(view.cells), view.cells[-1].end) == (min(30, known_spans), known_spans)
             assert all(cell.content is CellContent.AGENT for cell in view.cells)
 
 

@@ -35,18 +35,19 @@ ERROR = replace(PLAIN, status=SpanStatus.ERROR)
 heights = st.integers(1, 80)
 
 
-def counted(spans: Sequence[Span], slices: int = 1_000_000) -> SpanTotals:
-    counts, columns = SpanTotals(), ColumnsOfSteps()
+def totals_of(spans: Sequence[Span], slices: int = 1_000_000) -> SpanTotals:
+    counts = SpanTotals()
+    columns = ColumnsOfSteps()
     for first in range(0, len(spans), slices):
         counts.add(columns.columns(first, spans[first : first + slices]))
     return counts
 
 
 def cells(spans: Sequence[Span], height: int, marks: GutterMarks = NO_MARKS) -> list[Cell]:
-    return Cells(counted(spans), marks).compute(height, len(spans))
+    return Cells(totals_of(spans), marks).compute(height, len(spans))
 
 
-def failing(total: int, *errors: int) -> list[Span]:
+def failing_steps(total: int, *errors: int) -> list[Span]:
     spans = [PLAIN] * total
     for index in errors:
         spans[index] = ERROR
@@ -67,8 +68,8 @@ def test_empty_tiny_and_partly_read_traces() -> None:
     assert cells([], 20) == []
     spans = [*KINDS.values(), ERROR]
     assert [cell.content for cell in cells(spans, 20)] == [*KINDS, CellContent.ERROR]
-    found = Cells(counted([PLAIN] * 25), NO_MARKS).compute(10, 100)
-    assert [cell.content for cell in found] == [CellContent.AGENT] * 3 + [CellContent.UNSEEN] * 7
+    partial = Cells(totals_of([PLAIN] * 25), NO_MARKS).compute(10, 100)
+    assert [cell.content for cell in partial] == [CellContent.AGENT] * 3 + [CellContent.UNSEEN] * 7
 
 
 MARKS = GutterMarks(
@@ -82,12 +83,12 @@ MARKS = GutterMarks(
 
 
 def test_matches_and_marks_come_before_errors() -> None:
-    found = Cells(counted(failing(10, 1, 4, 8, 9)), MARKS, [3, 4, 6]).compute(10, 10)
-    assert [cell.content.name for cell in found] == [
+    cells = Cells(totals_of(failing_steps(10, 1, 4, 8, 9)), MARKS, [3, 4, 6]).compute(10, 10)
+    assert [cell.content.name for cell in cells] == [
         *("OWN", "ERROR", "SUGGESTION", "MATCH", "MATCH", "SUGGESTION"),
         *("MATCH", "AGENT", "ERROR", "ERROR"),
     ]
-    assert [number for number, cell in enumerate(found) if cell.errors] == [1, 4, 8, 9]
+    assert [number for number, cell in enumerate(cells) if cell.errors] == [1, 4, 8, 9]
 
 
 def test_errors_show_within_a_long_range() -> None:
@@ -97,13 +98,13 @@ def test_errors_show_within_a_long_range() -> None:
             (55, 55, GutterMark("2.1", MarkKind.OWN)),
         ]
     )
-    run = Cells(counted(failing(100, 25, 45, 55)), marks)
-    found = run.compute(10, 100)
-    assert [cell.content.name for cell in found] == [
+    run = Cells(totals_of(failing_steps(100, 25, 45, 55)), marks)
+    cells = run.compute(10, 100)
+    assert [cell.content.name for cell in cells] == [
         *("AGENT", "AGENT", "SUGGESTION", "SUGGESTION", "ERROR"),
         *("OWN", "SUGGESTION", "SUGGESTION", "SUGGESTION", "AGENT"),
     ]
-    assert [run.span_to_show(cell) for cell in found] == [0, 10, 20, 30, 45, 55, 60, 70, 80, 90]
+    assert [run.span_to_show(cell) for cell in cells] == [0, 10, 20, 30, 45, 55, 60, 70, 80, 90]
 
 
 @given(
@@ -118,33 +119,33 @@ def test_cells_know_whether_they_have_errors(spans: list[Span], height: int) -> 
 
 
 @given(st.sets(st.integers(0, 999), max_size=10), st.sets(st.integers(0, 29)))
-def test_few_errors_and_those_with_own_cells_are_shown(errors: set[int], others: set[int]) -> None:
-    found = cells(failing(30, *others), 40)
-    assert {cell.first for cell in found if cell.content is CellContent.ERROR} == others
-    found = cells(failing(1000, *errors), 40)
-    assert {cell.first for cell in found if cell.content is CellContent.ERROR} == {
-        cell.first for cell in found if errors & set(range(cell.first, cell.end))
+def test_few_errors_and_those_with_own_cells_are_shown(errors: set[int], few: set[int]) -> None:
+    drawn = cells(failing_steps(30, *few), 40)
+    assert {cell.first for cell in drawn if cell.content is CellContent.ERROR} == few
+    drawn = cells(failing_steps(1000, *errors), 40)
+    assert {cell.first for cell in drawn if cell.content is CellContent.ERROR} == {
+        cell.first for cell in drawn if errors & set(range(cell.first, cell.end))
     }
 
 
 def test_many_errors_show_where_they_are_dense() -> None:
     every_tenth = range(0, 100_000, 10)
-    found = cells(failing(100_000, *every_tenth), 40)
-    assert all(cell.errors and cell.content is CellContent.AGENT for cell in found)
+    drawn = cells(failing_steps(100_000, *every_tenth), 40)
+    assert all(cell.errors and cell.content is CellContent.AGENT for cell in drawn)
     denser = range(30_000, 40_000, 3)
-    found = cells(failing(100_000, *every_tenth, *denser), 40)
-    shown = [number for number, cell in enumerate(found) if cell.content is CellContent.ERROR]
-    assert shown == [12, 13, 14, 15]
-    assert all(cell.errors for cell in found)
+    drawn = cells(failing_steps(100_000, *every_tenth, *denser), 40)
+    error_cells = [number for number, cell in enumerate(drawn) if cell.content is CellContent.ERROR]
+    assert error_cells == [12, 13, 14, 15]
+    assert all(cell.errors for cell in drawn)
 
 
 @given(st.lists(st.booleans(), min_size=41, max_size=400), st.integers(1, 40))
-def test_of_many_errors_the_frequent_ones_are_shown(failed: list[bool], height: int) -> None:
+def test_the_most_frequent_of_many_errors_are_shown(failed: list[bool], height: int) -> None:
     total = len(failed)
-    found = cells(failing(total, *(i for i in range(total) if failed[i])), height)
-    if sum(cell.errors for cell in found) <= FEW_ERRORS * len(found):
+    drawn = cells(failing_steps(total, *(i for i in range(total) if failed[i])), height)
+    if sum(cell.errors for cell in drawn) <= FEW_ERRORS * len(drawn):
         return
-    for cell in found:
+    for cell in drawn:
         part = failed[cell.first : cell.end]
         stands_out = sum(part) / len(part) >= STANDS_OUT * sum(failed) / total - 1e-9
         assert (cell.content is CellContent.ERROR) is (cell.errors and stands_out)
@@ -164,6 +165,6 @@ def test_clicks_lead_to_the_content_of_a_cell() -> None:
             (731, 731, GutterMark("1.3", MarkKind.SUGGESTION)),
         ]
     )
-    run = Cells(counted(failing(1000, 333, 340)), marks, [44, 46, 888])
+    run = Cells(totals_of(failing_steps(1000, 333, 340)), marks, [44, 46, 888])
     places = [run.span_to_show(cell) for cell in run.compute(10, 1000)]
     assert places == [44, 100, 200, 333, 400, 570, 600, 731, 888, 900]

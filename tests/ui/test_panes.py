@@ -50,8 +50,8 @@ async def test_reading_in_the_whole_window(path: Path) -> None:
         assert "–120 of 120" in lower_border(on)
         assert on.message == "The text ends here · ) next span"
         await on.press("z")
-        for there, back in (("z", "z"), ("enter", "escape")):
-            await on.press("g", "j", there, "j", "j", "j", back)
+        for to_text, back in (("z", "z"), ("enter", "escape")):
+            await on.press("g", "j", to_text, "j", "j", "j", back)
             assert on.annotate.timeline.is_on_screen
             assert on.app.focused is on.annotate.timeline
             assert on.number == 2
@@ -65,9 +65,9 @@ async def test_the_cursor_stays_visible_in_a_lower_timeline(tmp_path: Path) -> N
         timeline = on.annotate.timeline
         await on.press("G")
         assert timeline.cursor in timeline.rows_on_screen()
-        before = timeline.lines_area.height
+        previous = timeline.lines_area.height
         await on.press("Z")
-        assert timeline.lines_area.height < before
+        assert timeline.lines_area.height < previous
         assert timeline.cursor in timeline.rows_on_screen()
         assert "60 " in on.text
 
@@ -98,12 +98,11 @@ async def test_labelling_and_moving_while_reading(path: Path) -> None:
         assert on.annotate.panes.is_reading
 
 
-async def test_suggestions_are_answered_while_reading(path: Path, tmp_path: Path) -> None:
-    place, trace = tmp_path / "w.db", read_trace(path)
-    suggest(
-        place, trace, [finding(trace, "1.1", 2, 2, quote="line 99"), finding(trace, "1.3", 3, 3)]
-    )
-    async with stage(path, workspace=place) as on:
+async def test_suggestions_are_answered_while_reading(path: Path, workspace: Path) -> None:
+    trace = read_trace(path)
+    findings = [finding(trace, "1.1", 2, 2, quote="line 99"), finding(trace, "1.3", 3, 3)]
+    suggest(workspace, trace, findings)
+    async with stage(path, workspace=workspace) as on:
         await on.press("z", "]")
         assert on.annotate.panes.is_reading
         assert on.number == 2
@@ -172,8 +171,8 @@ def test_invalid_settings_are_ignored() -> None:
     for text in ("", "{", "[]", '{"text_share": "a"}', '{"text_share": 900}', "\udcff"):
         ViewSettings(60, False).remember()
         assert remembered_settings() == ViewSettings(60, False)
-        (found,) = Path.home().rglob("view.json")
-        found.write_bytes(text.encode("utf-8", "surrogateescape"))
+        (path,) = Path.home().rglob("view.json")
+        path.write_bytes(text.encode("utf-8", "surrogateescape"))
         assert remembered_settings() == ViewSettings(), text
 
 
@@ -188,8 +187,8 @@ async def test_the_timeline_has_half_of_a_low_screen(path: Path) -> None:
 
 
 def span_with(preview: str, kind: SpanKind = SpanKind.MESSAGE) -> Span:
-    known = (0, "k", kind, Role.AGENT, "a", None, None, None, None, SpanStatus.UNKNOWN)
-    return Span(*known, "", preview, False)
+    fields = (0, "k", kind, Role.AGENT, "a", None, None, None, None, SpanStatus.UNKNOWN)
+    return Span(*fields, "", preview, False)
 
 
 def test_texts_open_at_the_preview() -> None:
@@ -208,10 +207,11 @@ def test_messages_of_the_corpus_open_at_the_preview() -> None:
     moved = 0
     for trace in read_file(path, named=True).traces:
         for index in range(len(trace)):
-            span, text = trace.span(index), trace.text(index)
-            if at := preview_start(span, text):
+            span = trace.span(index)
+            text = trace.text(index)
+            if start := preview_start(span, text):
                 moved += 1
-                assert text[at:].split()[:3] == span.preview.split()[:3]
+                assert text[start:].split()[:3] == span.preview.split()[:3]
     assert moved > 20
 
 

@@ -34,7 +34,7 @@ SOME_KEYS: Final = (*"axutvmcDJML/:", "question_mark")
 
 
 def state(on: Stage) -> tuple[object, ...]:
-    """Return all that keys could change."""
+    """Return the state that keys could change."""
     session = on.session
     return (
         on.app.screen,
@@ -78,13 +78,13 @@ async def test_the_choice_of_a_label_takes_all_keys(small: Path) -> None:
         assert on.labels == {("1.1", 1, 1)}
         await on.undo_all()
         await on.press("j", "1", "1", "2", "2", "k")
-        for own in ("m", "f", "c", "backspace", "e"):
-            await on.press("j", own)
+        for choice in ("m", "f", "c", "backspace", "e"):
+            await on.press("j", choice)
             asked = state(on)
-            for key in EVERY_KEY if own == "m" else SOME_KEYS:
-                if key not in (own, "tab", "enter"):
+            for key in EVERY_KEY if choice == "m" else SOME_KEYS:
+                if key not in (choice, "tab", "enter"):
                     await on.send(key)
-                    assert state(on) == asked, (own, key)
+                    assert state(on) == asked, (choice, key)
             await on.press("tab")
             assert "1.1" in on.message
             await on.press("escape", "k")
@@ -119,11 +119,10 @@ async def test_half_typed_modes_take_all_keys(small: Path) -> None:
             await on.press("escape", "g")
 
 
-async def test_editing_a_suggestion_takes_all_keys(small: Path, tmp_path: Path) -> None:
-    place = tmp_path / "w.db"
+async def test_editing_a_suggestion_takes_all_keys(small: Path, workspace: Path) -> None:
     trace = read_trace(small)
-    suggest(place, trace, [finding(trace, "1.3", 3, 5), finding(trace, "2.6", 9, 9)])
-    async with stage(small, workspace=place) as on:
+    suggest(workspace, trace, [finding(trace, "1.3", 3, 5), finding(trace, "2.6", 9, 9)])
+    async with stage(small, workspace=workspace) as on:
         await on.press("]", "e")
         asked = state(on)
         assert "two digits: another mode than 1.3" in on.message

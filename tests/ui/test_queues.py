@@ -34,16 +34,16 @@ from mast_tui.workspace.events.types import Revealed
 from tests.session.build import put, span
 from tests.session.studies import Class
 from tests.taxonomy.rewording import changed as changed_taxonomy
-from tests.ui.office import Office
 from tests.ui.stage import MAST, Stage, missing, shown_key, stage
+from tests.ui.team_dir import TeamDir
 from tests.workspace.build import MAST as TESTED
 from tests.workspace.build import MODES
 
 IDS = st.lists(st.sampled_from("abcdefgh"), unique=True)
 
 
-def opened_by(room: Class, who: str = "alice") -> OpenWorkspace:
-    return OpenWorkspace(room.workspace, TESTED, who, False)
+def opened_by(room: Class, annotator: str = "alice") -> OpenWorkspace:
+    return OpenWorkspace(room.workspace, TESTED, annotator, False)
 
 
 def test_a_queue_goes_on_from_the_open_trace() -> None:
@@ -53,13 +53,13 @@ def test_a_queue_goes_on_from_the_open_trace() -> None:
 
 
 @given(IDS, IDS, st.sampled_from("abcdefgh"))
-def test_continued_queues_keep_all_traces(before: list[str], now: list[str], here: str) -> None:
-    found = continued_queue(before, now, here, retests=now[:1])
-    assert (len(set(found)), set(found) - {here}) == (len(found), set(now) - {here})
-    if here in before:
-        assert found[0] == here
+def test_continued_queues_keep_all_traces(old: list[str], new: list[str], opened: str) -> None:
+    continued = continued_queue(old, new, opened, retests=new[:1])
+    assert (len(set(continued)), set(continued) - {opened}) == (len(continued), set(new) - {opened})
+    if opened in old:
+        assert continued[0] == opened
     else:
-        assert found == now
+        assert continued == new
 
 
 def test_annotators_begin_with_their_own_traces() -> None:
@@ -147,30 +147,30 @@ def test_listings_keep_the_order_of_the_queue() -> None:
     assert len(listing.arranged("", Sort.QUEUE)) == 4
 
 
-def listed(on: Stage) -> list[str]:
-    return [row.name for row in on.below(LibraryScreen).table.rows]
+def listed_names(on: Stage) -> list[str]:
+    return [row.name for row in on.open_screen(LibraryScreen).table.rows]
 
 
-def reveals(office: Office) -> int:
-    with office.store() as store:
+def reveals(team: TeamDir) -> int:
+    with team.store() as store:
         return sum(isinstance(event.fact, Revealed) for event in store.events())
 
 
 async def test_a_queue_is_chosen_and_gone_through(tmp_path: Path) -> None:
-    office = Office(tmp_path / "set")
+    team = TeamDir(tmp_path / "set")
     for name in ("a", "b", "c", "d", "e"):
-        office.file(name)
-    office.label("alice", "b", {"1.3": (3, 8)})
-    office.label("bob", "b", {})
-    office.label("alice", "d", {"1.3": (3, 8)})
-    async with stage(office.folder, workspace=office.workspace) as on:
-        assert len(listed(on)) == 5
+        team.file(name)
+    team.label("alice", "b", {"1.3": (3, 8)})
+    team.label("bob", "b", {})
+    team.label("alice", "d", {"1.3": (3, 8)})
+    async with stage(team.folder, workspace=team.workspace) as on:
+        assert len(listed_names(on)) == 5
         await on.press("f")
         assert not missing(on.text, "mine to do", "in 2 finished traces, without")
         await on.press("escape")
-        assert len(listed(on)) == 5
+        assert len(listed_names(on)) == 5
         await on.press("f", "m")
-        assert listed(on) == ["a.json", "c.json", "e.json"]
+        assert listed_names(on) == ["a.json", "c.json", "e.json"]
         assert "mine to do · 3 of 5 traces" in on.lines[0]
         await on.press("/", *"b.json", "enter")
         assert "No trace of this queue matches “b.json”: 1 match outside of it." in on.text
@@ -185,52 +185,52 @@ async def test_a_queue_is_chosen_and_gone_through(tmp_path: Path) -> None:
         assert on.lines[0].startswith(" a ·")
         await on.press("escape")
         # What is begun comes first, by whatever it was begun.
-        assert (sorted(listed(on)), reveals(office)) == (["a.json", "e.json"], 0)
+        assert (sorted(listed_names(on)), reveals(team)) == (["a.json", "e.json"], 0)
         await on.press("f", "p")
-        assert listed(on) == ["b.json"]
+        assert listed_names(on) == ["b.json"]
         assert "1.3" in on.text
-        assert reveals(office) > 0
+        assert reveals(team) > 0
         await on.press("f", "s", "backspace", "backspace", *"2 7", "enter")
-        drawn = listed(on)
+        drawn = listed_names(on)
         assert len(drawn) == 2
         assert "random sample, seed 7" in on.lines[0]
         await on.press("f", "u")
         assert "You have marked no mode as unsure" in on.text
         await on.press("f", "a", "f", "s", "backspace", "backspace", *"2 7", "enter")
-        assert listed(on) == drawn
+        assert listed_names(on) == drawn
 
 
-def two_in_one(modes: list[Mode]) -> list[Mode]:
+def merge_two_modes(modes: list[Mode]) -> list[Mode]:
     bare = [replace(mode, confusable=()) for mode in modes]
     return [*bare[:2], replace(bare[2], slug="both", name="Both"), *bare[4:]]
 
 
 async def test_the_queue_of_a_changed_codebook(tmp_path: Path) -> None:
-    office = Office(tmp_path / "set")
-    old = changed_taxonomy(MAST, two_in_one, version="2")
+    team = TeamDir(tmp_path / "set")
+    old = changed_taxonomy(MAST, merge_two_modes, version="2")
     parts = ("step_repetition", "loss_of_conversation_history")
     targets = {mode.slug: (mode.slug,) for mode in old.modes} | {"both": parts}
-    with office.store() as store:
+    with team.store() as store:
         store.add_taxonomy(old)
         store.add_annotator("alice", AnnotatorKind.HUMAN)
         for name in ("a", "b"):
-            (trace,) = read_file(office.file(name), named=True).traces
+            (trace,) = read_file(team.file(name), named=True).traces
             session = Session.open(store, trace, old, "alice", blind=False)
             mode = "both" if name == "a" else "task_derailment"
             key = trace.span(3).key
             session.toggle_label(mode, Target(key, key), suggestions_on_screen=False)
             session.finish(open_modes="absent")
         migrate(store, CodebookMap(old, MAST, targets), "alice")
-    async with stage(office.folder, workspace=office.workspace) as on:
+    async with stage(team.folder, workspace=team.workspace) as on:
         await on.press("f")
         assert "codebook changed" in on.text
         await on.press("c")
-        assert listed(on) == ["a.json"]
+        assert listed_names(on) == ["a.json"]
         assert "codebook changed · 1 of 2 traces" in on.lines[0]
         assert "On: 1.3 Step repetition, 1.4 Loss of conversation history" in on.text
         await on.press("enter")
         await on.press("D")
         assert "1.3, 1.4 without a verdict, as the codebook has changed" in on.text
         await on.press("u", "1", "4", "-", "1", "3", "escape")
-        assert listed(on) == []
+        assert listed_names(on) == []
         assert "The codebook has not changed since you labelled" in on.text

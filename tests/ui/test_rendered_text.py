@@ -30,7 +30,7 @@ from tests.ui.counting_text import CountingText
 Named = list[tuple[str, str]]
 
 
-def named(text: str, written: str) -> Named:
+def styled_parts(text: str, written: str) -> Named:
     parts = sorted(Highlighter(text, written).parts(0, len(text)), key=lambda part: part.start)
     return [(text[part.start : part.end], part.name) for part in parts]
 
@@ -44,7 +44,7 @@ def test_markdown() -> None:
         "## The plan\nDo **not** call `rm -rf`, *ever*.\n- [ ] one\n  2. two\n> said\n---\n"
         "See [here](http://a.b/c) or https://d.e/f.\n| a | b |\n|---|---|\n"
     )
-    assert named(text, MARKDOWN) == [
+    assert styled_parts(text, MARKDOWN) == [
         *[("## ", "markup"), ("The plan", "heading")],
         *[("**", "markup"), ("not", "strong"), ("**", "markup")],
         *[("`", "markup"), ("rm -rf", "code"), ("`", "markup")],
@@ -64,12 +64,12 @@ def test_markdown() -> None:
         "*.py and *.txt",
         "x = y ** 2 ** 3",
     ):
-        assert named(plain, MARKDOWN) == []
+        assert styled_parts(plain, MARKDOWN) == []
 
 
 def test_fences() -> None:
     text = "**a**\n```python\nif x:  # why\n    return '**b**'\n```\n**c**\n"
-    assert named(text, MARKDOWN) == [
+    assert styled_parts(text, MARKDOWN) == [
         *[("**", "markup"), ("a", "strong"), ("**", "markup")],
         ("```python\n", "markup"),
         *[("if", "keyword"), ("# why", "comment"), ("return", "keyword")],
@@ -78,7 +78,7 @@ def test_fences() -> None:
         *[("**", "markup"), ("c", "strong"), ("**", "markup")],
     ]
     text = "````nosuch\n**a**\n```\nValueError: no\n````\n"
-    assert named(text, MARKDOWN) == [
+    assert styled_parts(text, MARKDOWN) == [
         ("````nosuch\n", "markup"),
         ("ValueError: no\n", "error"),
         ("````\n", "markup"),
@@ -98,7 +98,7 @@ HUNK = "@@ -1,2 +1,3 @@ def f\n-old\n+new\n+newer\n same\n"
 @pytest.mark.parametrize("written", [MARKDOWN, OUTPUT])
 def test_hunks_of_diffs(written: str) -> None:
     text = f"diff --git a/x b/x\n{HUNK}- no part of it\n+ nor this\n"
-    parts = [name for name in named(text, written) if name[1] not in ("bullet", "markup")]
+    parts = [name for name in styled_parts(text, written) if name[1] not in ("bullet", "markup")]
     assert parts == [
         ("diff --git a/x b/x\n", "strong"),
         ("@@ -1,2 +1,3 @@ def f\n", "hunk"),
@@ -110,14 +110,14 @@ def test_tracebacks() -> None:
     text = (
         'Traceback (most recent call last):\n  File "/a.py", line 3, in f\n    x()\nKeyError: 1\n'
     )
-    assert named(f"fine\n{text}", OUTPUT) == [
+    assert styled_parts(f"fine\n{text}", OUTPUT) == [
         ("Traceback (most recent call last):\n", "error"),
         ('  File "/a.py", line 3, in f', "place"),
         ("KeyError: 1\n", "error"),
     ]
 
 
-def named_json(value: object) -> Named:
+def styled_json_parts(value: object) -> Named:
     displayed = DisplayedText(json.dumps(value), OUTPUT)
     readable = displayed.displayed
     assert displayed.highlighter is not None
@@ -128,7 +128,7 @@ def named_json(value: object) -> Named:
 
 def test_json_tokens() -> None:
     value = {"n": -1.5, "a b": [True, None, "x: 1"], "z": {"path": "a/b.py"}, "zz": "y" * 30}
-    assert named_json(value) == [
+    assert styled_json_parts(value) == [
         *[('"n"', "key"), ("-1.5", "number"), ('"a b"', "key")],
         *[("true", "number"), ("null", "number"), ('"x: 1"', "string")],
         *[('"z"', "key"), ('"path"', "key"), ('"a/b.py"', "string")],
@@ -150,14 +150,15 @@ def test_json_tokens() -> None:
 def test_strings_in_json_are_highlighted_by_content(
     key: str, string: str, part: tuple[str, str] | None
 ) -> None:
-    named = named_json({"path": "a.py", "x": {"path": "b.py"}, key: string, "n": 1, "m": "2"})
+    value = {"path": "a.py", "x": {"path": "b.py"}, key: string, "n": 1, "m": "2"}
+    parts = styled_json_parts(value)
     around = [('"m"', "key"), ('"2"', "string")]
-    assert named[-2:] == around
-    assert (f'"{key}"', "key") in named
+    assert parts[-2:] == around
+    assert (f'"{key}"', "key") in parts
     if part is None:
-        assert not any("ls" in text for text, _ in named)
+        assert not any("ls" in text for text, _ in parts)
     else:
-        assert part in named
+        assert part in parts
 
 
 def test_json_in_strings_is_laid_out() -> None:
@@ -204,7 +205,7 @@ def test_json_in_strings_is_laid_out() -> None:
 )
 def test_terminal_colours_are_mapped_to_hues(codes: str, names: list[str]) -> None:
     text = f"\x1b[{codes}mwords\x1b[m."
-    assert named(text, OUTPUT) == [("words", name) for name in names]
+    assert styled_parts(text, OUTPUT) == [("words", name) for name in names]
     row = TextLayout(text, 40, rendered=True).row(0)
     assert row.shown == "words."
 
@@ -222,10 +223,10 @@ def test_other_sequences_are_visible() -> None:
         assert row.shown[1] in "␛⟨"
 
 
-def test_colours_go_on_over_lines() -> None:
-    assert named("\x1b[32mone\ntwo\x1b[0m\nthree", OUTPUT) == [("one\ntwo", "green")]
-    rest = list(Highlighter("\x1b[32mone\ntwo", OUTPUT).parts(9, 12))
-    assert [(part.start, part.end, part.name) for part in rest] == [(9, 12, "green")]
+def test_colours_continue_over_lines() -> None:
+    assert styled_parts("\x1b[32mone\ntwo\x1b[0m\nthree", OUTPUT) == [("one\ntwo", "green")]
+    parts = list(Highlighter("\x1b[32mone\ntwo", OUTPUT).parts(9, 12))
+    assert [(part.start, part.end, part.name) for part in parts] == [(9, 12, "green")]
 
 
 @pytest.mark.parametrize(
@@ -280,12 +281,12 @@ def test_tables_are_aligned_and_leave_quotes_in_place() -> None:
     assert drawn_rows(f"Seen:\n{TABLE}So.", 42) == f"Seen:\n{FILLED}So."
     assert drawn_rows(TABLE.replace("\n", "\r\n"), 42) == FILLED
     layout = TextLayout(TABLE, 60, rendered=True)
-    for words in ("checkout-1", "12", "**gone**", "東京", "why"):
-        at = TABLE.index(words)
-        row = layout.row_at(at)
-        part = row.slice_of(at, at + len(words))
+    for cell in ("checkout-1", "12", "**gone**", "東京", "why"):
+        offset = TABLE.index(cell)
+        row = layout.row_at(offset)
+        part = row.slice_of(offset, offset + len(cell))
         assert part is not None
-        assert (row.shown[slice(*part)], row.offset_at(part[0])) == (words, at)
+        assert (row.shown[slice(*part)], row.offset_at(part[0])) == (cell, offset)
 
 
 def test_other_texts_and_wide_tables_are_not_aligned() -> None:
@@ -404,21 +405,21 @@ def check_marking(
 ) -> None:
     """Mark from one cell to another, and check the quote and the highlighted cells."""
     start, end = view.range_to_source(cells[first].offset, cells[last].offset + 1)
-    lit: set[int] = set()
+    highlighted: set[int] = set()
     index = 0
     for row in rows:
         part = row.slice_of(*view.range_to_shown(start, end))
         if part is not None:
-            lit |= set(range(index + part[0], index + part[1]))
+            highlighted |= set(range(index + part[0], index + part[1]))
         index += len(row.shown)
     marked = set(range(first, last + 1))
     # All that was marked lights up, but for white space that has no source.
-    assert not "".join(cells[index].drawn for index in sorted(marked - lit)).strip()
+    assert not "".join(cells[index].drawn for index in sorted(marked - highlighted)).strip()
     # Beyond that only what stands for the same code point does, and such white space.
     ends = (cells[first].raw, cells[last].raw)
-    assert all(cells[index].raw in ends or not cells[index].drawn.strip() for index in lit - marked)
+    assert all(cells[i].raw in ends or not cells[i].drawn.strip() for i in highlighted - marked)
     # What is quoted begins and ends with what was marked.
-    if marked <= lit:
+    if marked <= highlighted:
         assert start == cells[first].raw
         assert start <= cells[last].raw < end
         assert not text[cells[last].raw + 1 : end] or text[cells[last].raw] == "\\"

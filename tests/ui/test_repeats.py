@@ -22,15 +22,15 @@ from tests.ui.long_trace import GlancedTrace, LongTrace, calling
 FAR_APART = {"a": "list the pods", "b": "restart everything", "c": "what is 17 + 4?"}
 
 
-def told(steps: str) -> LongTrace:
+def calls_of_steps(steps: str) -> LongTrace:
     return LongTrace(len(steps), lambda span: calling(span, FAR_APART[steps[span.index]]))
 
 
-def asked(*arguments: str) -> LongTrace:
+def calls(*arguments: str) -> LongTrace:
     return LongTrace(len(arguments), lambda span: calling(span, arguments[span.index]))
 
 
-def found(trace: LongTrace, slices: int = 1_000_000) -> tuple[FoldedRun, ...]:
+def runs_in(trace: LongTrace, slices: int = 1_000_000) -> tuple[FoldedRun, ...]:
     finder = RepeatFinder()
     while finder.seen < len(trace):
         finder.read_until(trace, min(len(trace), finder.seen + slices))
@@ -54,14 +54,14 @@ def found(trace: LongTrace, slices: int = 1_000_000) -> tuple[FoldedRun, ...]:
     ],
 )
 def test_runs_of_repeated_steps(steps: str, runs: list[FoldedRun]) -> None:
-    assert list(found(told(steps))) == runs
+    assert list(runs_in(calls_of_steps(steps))) == runs
 
 
 @given(st.text("abc", max_size=40), st.integers(1, 7))
 def test_runs_are_whole_cycles_for_any_slices(steps: str, slices: int) -> None:
-    runs = found(told(steps), slices)
-    assert runs == found(told(steps))
-    assert all(one.end <= other.first for one, other in pairwise(runs))
+    runs = runs_in(calls_of_steps(steps), slices)
+    assert runs == runs_in(calls_of_steps(steps))
+    assert all(earlier.end <= later.first for earlier, later in pairwise(runs))
     for run in runs:
         assert 1 <= run.period <= MAX_PERIOD
         assert not run.nearly_equal
@@ -70,28 +70,28 @@ def test_runs_are_whole_cycles_for_any_slices(steps: str, slices: int) -> None:
 
 
 def test_similar_steps_are_near_repetitions() -> None:
-    for others in (
+    for arguments in (
         ("offset=0 limit=50", "offset=50 limit=50", "offset=1000 limit=50"),
         ("echo 'ok'", 'echo "ok"', "echo ok"),
         ("cat src/main.py", "cat src/lib.py", "cat src/util_test.py"),
         ("find the cause of the slow checkout page", "find the cause of a slow checkout page"),
     ):
-        assert found(asked(*others)) == (FoldedRun(0, len(others), 1, nearly_equal=True),)
-    for others in (
+        assert runs_in(calls(*arguments)) == (FoldedRun(0, len(arguments), 1, nearly_equal=True),)
+    for arguments in (
         ("list the pods", "restart everything"),
         ("cat src/main.py", "rm src/main.py now"),
         ("", "delete"),
     ):
-        assert found(asked(*others)) == ()
+        assert runs_in(calls(*arguments)) == ()
 
 
 def test_tools_agents_and_results_of_repeated_steps() -> None:
     def change(span: Span) -> Span:
         return calling(span, "same", tool=f"tool{span.index % 8}")
 
-    assert found(LongTrace(8, change)) == ()
+    assert runs_in(LongTrace(8, change)) == ()
     by_other = LongTrace(8, lambda span: replace(calling(span, "same"), agent=f"a{span.index}"))
-    assert found(by_other) == ()
+    assert runs_in(by_other) == ()
 
     def pairs(span: Span) -> Span:
         if span.index % 2:
@@ -101,19 +101,19 @@ def test_tools_agents_and_results_of_repeated_steps() -> None:
     def answers(span: Span) -> Span:
         return replace(span, kind=SpanKind.TOOL_RESULT, name="look")
 
-    assert found(LongTrace(10, pairs)) == (FoldedRun(0, 10, 2),)
-    assert found(LongTrace(10, answers)) == ()
+    assert runs_in(LongTrace(10, pairs)) == (FoldedRun(0, 10, 2),)
+    assert runs_in(LongTrace(10, answers)) == ()
 
 
 def test_equal_steps_beside_similar_ones() -> None:
-    trace = asked(*["page=1"] * 6, *["page=2"] * 6)
-    assert found(trace) == (FoldedRun(0, 6, 1), FoldedRun(6, 12, 1))
-    trace = asked(*(f"page={number}" for number in range(9)))
-    assert found(trace) == (FoldedRun(0, 9, 1, nearly_equal=True),)
+    trace = calls(*["page=1"] * 6, *["page=2"] * 6)
+    assert runs_in(trace) == (FoldedRun(0, 6, 1), FoldedRun(6, 12, 1))
+    trace = calls(*(f"page={number}" for number in range(9)))
+    assert runs_in(trace) == (FoldedRun(0, 9, 1, nearly_equal=True),)
 
 
 def test_a_run_is_known_before_it_ends() -> None:
-    trace = told("b" + "a" * 99)
+    trace = calls_of_steps("b" + "a" * 99)
     trace.loaded = Loaded(0, 1, False)
     finder = RepeatFinder()
     # The last few steps may still belong to a run with a longer cycle.
@@ -140,34 +140,35 @@ cycles = st.lists(
 
 @given(cycles, st.integers(1, 30))
 def test_skipped_steps_have_no_runs(
-    told_steps: list[tuple[SpanKind, str, str]], slices: int
+    step_fields: list[tuple[SpanKind, str, str]], slices: int
 ) -> None:
     def change(span: Span) -> Span:
-        kind, tool, text = told_steps[span.index]
+        kind, tool, text = step_fields[span.index]
         return replace(calling(span, text, tool=tool), kind=kind)
 
-    trace = GlancedTrace(len(told_steps), change)
+    trace = GlancedTrace(len(step_fields), change)
     thorough = RepeatFinder()
-    thorough._candidates = [(0, len(told_steps))]
-    thorough.read_until(trace, len(told_steps))
-    assert found(trace, slices) == thorough.runs()
+    thorough._candidates = [(0, len(step_fields))]
+    thorough.read_until(trace, len(step_fields))
+    assert runs_in(trace, slices) == thorough.runs()
 
 
 def test_the_repeated_step_is_the_nearest_within_reach() -> None:
-    trace = asked("page=1", "page=2", "something else", "page=3", "page=1")
+    trace = calls("page=1", "page=2", "something else", "page=3", "page=1")
     assert (earlier_repetition(trace, 4), earlier_repetition(trace, 3)) == (0, 1)
     assert earlier_repetition(trace, 2) is None
     assert earlier_repetition(trace, 0) is None
     trace = LongTrace(1_000_000)
     assert earlier_repetition(trace, 999_999) is not None or trace.asked <= EARLIER_REACH + 1
-    far = asked("first", *(f"{'xyz'[i % 3] * 9}" for i in range(EARLIER_REACH)), "first")
+    far = calls("first", *(f"{'xyz'[i % 3] * 9}" for i in range(EARLIER_REACH)), "first")
     assert earlier_repetition(far, len(far) - 1) is None
 
 
 @given(st.text(max_size=300), st.text(max_size=300))
-def test_resemblance_is_symmetric(one: str, other: str) -> None:
+def test_resemblance_is_symmetric(first: str, second: str) -> None:
     span = LongTrace(1).span(0)
-    a, b = StepFeatures(calling(span, one)), StepFeatures(calling(span, other))
+    a = StepFeatures(calling(span, first))
+    b = StepFeatures(calling(span, second))
     assert a.resembles(b) == b.resembles(a)
     assert a.resembles(a)
     assert a.equals(b) <= a.resembles(b)

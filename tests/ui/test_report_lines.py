@@ -35,27 +35,27 @@ COLUMNS = (
 EMPTY = Column("nowhere", "nowhere", Kind.COUNT)
 
 
-def row(place: int, **more: Cell) -> Row:
+def row(number: int, **more: Cell) -> Row:
     cells: dict[str, Cell] = {
-        "code": f"1.{place}",
-        "name": f"Step repetition of the {place}th kind",
-        "n": 10 + place,
+        "code": f"1.{number}",
+        "name": f"Step repetition of the {number}th kind",
+        "n": 10 + number,
         "kappa": Figure(value=0.4, interval=(0.1, 0.7)),
         "ac1": Figure(value=0.5, interval=(-0.2, 0.8)),
         "share": Figure(value=0.5, interval=(0.25, 0.75), n=20),
     }
-    return Row(f"m{place}", {**cells, **more}, sources=Sources(f"1.{place}"))
+    return Row(f"m{number}", {**cells, **more}, sources=Sources(f"1.{number}"))
 
 
 def table(id: str = "modes", rows: int = 3, **more: object) -> Table:
-    modes = tuple(row(place) for place in range(rows))
+    modes = tuple(row(number) for number in range(rows))
     total = Row("pooled", {"name": "all modes pooled", "n": 99, "kappa": Figure(value=0.45)})
     made = Table(id, "Agreement by mode", (*COLUMNS, EMPTY), (modes, (total,)))
     return replace(made, **more)  # type: ignore[arg-type]
 
 
-class Shown(App[None]):
-    """An app with nothing but tables."""
+class PartsApp(App[None]):
+    """An app that consists of tables."""
 
     def __init__(self, parts: Sequence[Part]) -> None:
         super().__init__()
@@ -76,8 +76,8 @@ class Shown(App[None]):
 
 
 @asynccontextmanager
-async def shown(*parts: Part, size: tuple[int, int] = (100, 30)) -> AsyncIterator[Shown]:
-    app = Shown(parts)
+async def run_parts(*parts: Part, size: tuple[int, int] = (100, 30)) -> AsyncIterator[PartsApp]:
+    app = PartsApp(parts)
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
         yield app
@@ -85,41 +85,41 @@ async def shown(*parts: Part, size: tuple[int, int] = (100, 30)) -> AsyncIterato
 
 
 def test_columns_are_left_out_by_width() -> None:
-    told = []
+    widths = []
     for width in range(120, 30, -1):
         layout = fit_columns(table(), width, intervals_pending=False)
-        keys = [one.column.key for one in layout.columns]
-        intervals = [one.column.key for one in layout.columns if one.interval]
+        keys = [col.column.key for col in layout.columns]
+        intervals = [col.column.key for col in layout.columns if col.interval]
         assert layout.width <= width
-        for one in layout.columns:
-            if not one.is_text:
-                value = value_text(row(0).cells[one.column.key], one.column.kind)
-                assert one.value_cells >= len(value)
-        names = next(one.value_cells for one in layout.columns if one.column.key == "name")
-        told.append((len(intervals), len(keys), names))
+        for col in layout.columns:
+            if not col.is_text:
+                value = value_text(row(0).cells[col.column.key], col.column.kind)
+                assert col.value_cells >= len(value)
+        names = next(col.value_cells for col in layout.columns if col.column.key == "name")
+        widths.append((len(intervals), len(keys), names))
         if intervals:
             assert keys == ["code", "name", "n", "kappa", "ac1", "share"]
         if len(intervals) == 1:
             assert intervals == ["kappa"]
         if names < width // 4:
             assert not intervals
-    assert {count for count, _, _ in told} == {0, 1, 2}
-    few = [one.column.key for one in fit_columns(table(), 32, intervals_pending=False).columns]
+    assert {count for count, _, _ in widths} == {0, 1, 2}
+    few = [col.column.key for col in fit_columns(table(), 32, intervals_pending=False).columns]
     assert few == ["code", "name", "n", "kappa"]
-    every = [one.column.key for one in fit_columns(table(), 300, intervals_pending=False).columns]
+    every = [col.column.key for col in fit_columns(table(), 300, intervals_pending=False).columns]
     assert "nowhere" not in every
 
 
 def test_columns_near_the_chosen_one_are_shown() -> None:
-    keys = [f"c{place}" for place in range(30)]
+    keys = [f"c{number}" for number in range(30)]
     leads = {key: Sources(key) for key in keys}
     cells: dict[str, Cell] = {"name": "one", **dict.fromkeys(keys, 7)}
     columns = (Column("name", "", Kind.TEXT), *(Column(key, key, Kind.COUNT) for key in keys))
     matrix = Table("matrix", "", columns, ((Row("one", cells, cell_sources=leads),),))
     layout = fit_columns(matrix, 60, chosen_column="c20", intervals_pending=False)
-    there = [one.column.key for one in layout.columns]
-    assert {"name", "c19", "c20", "c21"} <= set(there)
-    assert "c0" not in there
+    shown_keys = [col.column.key for col in layout.columns]
+    assert {"name", "c19", "c20", "c21"} <= set(shown_keys)
+    assert "c0" not in shown_keys
 
 
 @given(st.integers(0, 200), st.integers(0, 200), st.integers(8, 40))
@@ -161,8 +161,8 @@ def test_values_and_intervals_of_cells() -> None:
     assert interval_text(Figure(), Kind.NUMBER, intervals_pending=True) == ""
 
 
-async def test_figures_stand_under_their_titles() -> None:
-    async with shown(table()) as app:
+async def test_figures_are_aligned_with_their_titles() -> None:
+    async with run_parts(table()) as app:
         heading, first, rule, total = (app.text(line) for line in (0, 1, 4, 5))
         for title, figure in (("n", "10"), ("κ", "0.40"), ("AC1", "0.50")):
             end = heading.index(f" {title} ") + 1 + len(title)
@@ -173,7 +173,7 @@ async def test_figures_stand_under_their_titles() -> None:
 
 
 async def test_the_cursor_stays_on_its_row() -> None:
-    async with shown(table("first"), table("second")) as app:
+    async with run_parts(table("first"), table("second")) as app:
         lines = app.lines
         assert lines.row_key == ("first", "m0")
         for _ in range(3):
@@ -196,7 +196,7 @@ async def test_the_cursor_stays_on_its_row() -> None:
 
 
 async def test_titles_of_columns_stay_visible() -> None:
-    async with shown(table("first", rows=40), table("second", rows=40), size=(100, 20)) as app:
+    async with run_parts(table("first", rows=40), table("second", rows=40), size=(100, 20)) as app:
         assert app.text(0).strip() == "Agreement by mode"
         titles = app.text(1)
         for _ in range(30):
@@ -210,7 +210,7 @@ async def test_titles_of_columns_stay_visible() -> None:
 async def test_folded_parts_open_at_their_title() -> None:
     folded = table("second", title="By pair", folded=True)
     helps = Text("helps", "What helps", ("Say who is to decide.",), folded=True)
-    async with shown(table("first"), folded, helps) as app:
+    async with run_parts(table("first"), folded, helps) as app:
         lines = app.lines
         for _ in range(4):
             lines.move_by(1)
@@ -232,9 +232,10 @@ async def test_folded_parts_open_at_their_title() -> None:
 async def test_cells_with_own_sources_are_chosen() -> None:
     leads = {"kappa": Sources("κ of it"), "ac1": Sources("AC1 of it")}
     cells = replace(row(0), cell_sources=leads)
-    plain, one = row(1), replace(row(2), cell_sources={"kappa": Sources("κ of 2")})
-    both = replace(table(), groups=((cells, plain, one),))
-    async with shown(both) as app:
+    plain = row(1)
+    with_sources = replace(row(2), cell_sources={"kappa": Sources("κ of 2")})
+    both = replace(table(), groups=((cells, plain, with_sources),))
+    async with run_parts(both) as app:
         lines = app.lines
         assert (lines.chosen_column, lines.sources) == ("kappa", Sources("κ of it"))
         assert lines.move_across(1)
@@ -244,7 +245,7 @@ async def test_cells_with_own_sources_are_chosen() -> None:
         assert lines.sources == Sources("1.1")
         lines.move_by(1)
         assert lines.sources is None
-    async with shown(table()) as app:
+    async with run_parts(table()) as app:
         assert not app.lines.move_across(1)
         assert app.lines.sources == Sources("1.0")
 
@@ -253,22 +254,21 @@ def test_details_of_a_row() -> None:
     notes = (Note("Nothing was left out.", "left_out"), Note("Look out.", "copied", warning=True))
     made = table(notes=notes, caption="Seed 0.")
     kappa = Figure(value=0.4, reason="few_traces", needs=54)
-    one = replace(
-        row(0, ac1=Figure(reason="no_variance"), kappa=kappa),
-        detail=("Nobody said present.",),
+    entry = replace(
+        row(0, ac1=Figure(reason="no_variance"), kappa=kappa), detail=("Nobody said present.",)
     )
-    words = row_text(made, one, notes=(Note("All of it.", "all"),)).splitlines()
-    assert row_title(made, one) == "1.0 Step repetition of the 0th kind"
-    assert [line.split("  ")[0] for line in words[:4]] == [
+    lines = row_text(made, entry, notes=(Note("All of it.", "all"),)).splitlines()
+    assert row_title(made, entry) == "1.0 Step repetition of the 0th kind"
+    assert [line.split("  ")[0] for line in lines[:4]] == [
         "compared",
         "Cohen's κ",
         "Gwet's AC1",
         "share of failed traces",
     ]
-    assert words[1].endswith("0.40 no interval (it needs 54 traces)")
-    assert words[2].endswith("— no variance")
-    assert words[3].endswith("50% [25, 75], n 20")
-    assert words[4:10] == [
+    assert lines[1].endswith("0.40 no interval (it needs 54 traces)")
+    assert lines[2].endswith("— no variance")
+    assert lines[3].endswith("50% [25, 75], n 20")
+    assert lines[4:10] == [
         "Nobody said present.",
         "",
         "! Look out.",
@@ -276,20 +276,20 @@ def test_details_of_a_row() -> None:
         "Nothing was left out.",
         "All of it.",
     ]
-    assert words[-1] == "Seed 0."
-    one = replace(row(0), detail=("Of the row.",), detail_cells={"kappa": ("Of κ alone.",)})
-    assert "Of κ alone.\nOf the row." in row_text(table(), one, chosen_column="kappa")
-    assert "Of κ alone." not in row_text(table(), one, chosen_column="ac1")
-    one = row(0, kappa=Figure(value=0.4))
-    assert "0.40 its interval is being computed" in row_text(table(), one, intervals_pending=True)
-    assert "counted" not in row_text(table(), one)
+    assert lines[-1] == "Seed 0."
+    entry = replace(row(0), detail=("Of the row.",), detail_cells={"kappa": ("Of κ alone.",)})
+    assert "Of κ alone.\nOf the row." in row_text(table(), entry, chosen_column="kappa")
+    assert "Of κ alone." not in row_text(table(), entry, chosen_column="ac1")
+    entry = row(0, kappa=Figure(value=0.4))
+    assert "0.40 its interval is being computed" in row_text(table(), entry, intervals_pending=True)
+    assert "counted" not in row_text(table(), entry)
 
 
 async def test_a_new_page_opens_at_its_top_unless_its_first_table_has_the_row() -> None:
     def people(name: str) -> Table:
         return Table(name, name, COLUMNS, ((row(7), row(8)),))
 
-    async with shown(people("pairs")) as app:
+    async with run_parts(people("pairs")) as app:
         app.lines.move_by(1)
         assert app.lines.row_key == ("pairs", "m8")
         app.lines.show((table("spans", rows=2), people("annotators")))

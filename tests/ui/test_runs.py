@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,15 +14,15 @@ from mast_tui.ui.judge_runs.comparison import ComparisonScreen
 from mast_tui.ui.judge_runs.runs import RunScreen, RunsScreen
 from mast_tui.ui.widgets.virtual_lines import ColumnTable
 from mast_tui.workspace import Asked, RunSettings, RunTrace, TraceRecord, Workspace, store_judgement
-from tests.ui.office import Office, last_message
 from tests.ui.stage import JUDGE, MAST, SLUGS, Stage, finding, missing, stage
+from tests.ui.team_dir import TeamDir, last_message, screen_of_key
 
 
 @pytest.fixture
-def judged(office: Office) -> Office:
+def judged(team: TeamDir) -> TeamDir:
     """One trace with a run of two findings, of which bob has accepted one."""
-    trace = office.trace("one")
-    with office.store() as store:
+    trace = team.trace("one")
+    with team.store() as store:
         store.add_taxonomy(MAST)
         run = store.start_run(JUDGE, MAST.ref)
         store_judgement(
@@ -37,19 +37,11 @@ def judged(office: Office) -> Office:
         store.finish_run(run)
         session = Session.open(store, trace, MAST, "bob", blind=False)
         session.accept(session.suggestions[0].id)
-    return office
+    return team
 
 
-@asynccontextmanager
-async def runs_screen(
-    office: Office, who: str = "alice", *, blind: bool = False, size: tuple[int, int] = (120, 40)
-) -> AsyncIterator[Stage]:
-    async with stage(
-        office.folder, workspace=office.workspace, annotator=who, blind=blind, size=size
-    ) as on:
-        await on.press("R")
-        assert isinstance(on.app.screen, RunsScreen)
-        yield on
+runs_screen = partial(screen_of_key, "R", RunsScreen)
+"""Opens the screen of runs."""
 
 
 def figures(on: Stage) -> list[str]:
@@ -57,7 +49,7 @@ def figures(on: Stage) -> list[str]:
     return row.split(":", 1)[1].split()[1:]
 
 
-async def test_own_answers_are_counted_and_hidden_from_blind_annotators(judged: Office) -> None:
+async def test_own_answers_are_counted_and_hidden_from_blind_annotators(judged: TeamDir) -> None:
     async with runs_screen(judged, "bob") as on:
         assert " ".join(on.lines[1].split()) == "judge when traces found you accepted waiting"
         assert figures(on) == ["1", "2", "100%", "1"]
@@ -73,10 +65,10 @@ async def test_own_answers_are_counted_and_hidden_from_blind_annotators(judged: 
         assert "2 found" not in on.text
 
 
-async def test_the_rules_run_on_the_traces_of_the_library(office: Office) -> None:
+async def test_the_rules_run_on_the_traces_of_the_library(team: TeamDir) -> None:
     for name in ("one", "two"):
-        office.file(name)
-    async with runs_screen(office) as on:
+        team.file(name)
+    async with runs_screen(team) as on:
         assert "No judge has run" in on.text
         await on.press("v")
         assert "There is no run under the cursor" in last_message(on)
@@ -93,7 +85,7 @@ async def test_the_rules_run_on_the_traces_of_the_library(office: Office) -> Non
         assert sum("rules@" in line for line in on.lines) >= 2
 
 
-async def test_failed_and_unfinished_runs_are_marked(judged: Office) -> None:
+async def test_failed_and_unfinished_runs_are_marked(judged: TeamDir) -> None:
     store = Workspace.open(judged.workspace)
     run = store.start_run("judge:some-model@abc", MAST.ref)
     trace_id = store.traces()[0].trace_id
@@ -105,7 +97,7 @@ async def test_failed_and_unfinished_runs_are_marked(judged: Office) -> None:
         assert not missing(on.text, "the answer was no JSON", "not finished")
 
 
-async def test_imported_judgements_are_compared_with_gold(judged: Office) -> None:
+async def test_imported_judgements_are_compared_with_gold(judged: TeamDir) -> None:
     trace = judged.trace("one")
     judged.label("alice", "one", {"1.3": (3, 8)})
     store = Workspace.open(judged.workspace)
@@ -130,7 +122,7 @@ async def test_imported_judgements_are_compared_with_gold(judged: Office) -> Non
         assert "it says so" in on.text
 
 
-async def test_answers_of_a_model_are_shown(judged: Office) -> None:
+async def test_answers_of_a_model_are_shown(judged: TeamDir) -> None:
     store = Workspace.open(judged.workspace)
     (run,) = store.runs()
     for answer, usable in (("not even [JSON", False), ('{"modes": {"1.3": {}}}', True)):
@@ -161,7 +153,7 @@ async def test_answers_of_a_model_are_shown(judged: Office) -> None:
         assert "You work blind" in on.text
 
 
-async def test_the_question_to_a_model_is_shown(judged: Office) -> None:
+async def test_the_question_to_a_model_is_shown(judged: TeamDir) -> None:
     ways: tuple[tuple[str, str], ...] = (("decisive", "step by step"), ("verify", "each finding"))
     for way in ways:
         store = Workspace.open(judged.workspace)
@@ -169,8 +161,8 @@ async def test_the_question_to_a_model_is_shown(judged: Office) -> None:
         store.finish_run(store.start_run("judge:m@0123abcd", MAST.ref, settings=settings))
         store.close()
         async with runs_screen(judged) as on:
-            told = "asked for the decisive step (step by step)"
-            assert (told in on.text) == (way[0] == "decisive")
+            caption = "asked for the decisive step (step by step)"
+            assert (caption in on.text) == (way[0] == "decisive")
             assert ("each finding verified" in on.text) == (way[0] == "verify")
 
 
@@ -180,46 +172,47 @@ OTHER = "judge:other@1"
 
 
 @pytest.fixture
-def compared_runs(office: Office) -> Office:
+def compared_runs(team: TeamDir) -> TeamDir:
     """Three traces with runs of two judges, the model later and with a failure."""
-    traces = {name: office.trace(name) for name in NAMES}
-    one, two = traces["one"], traces["two"]
-    found = {
-        OTHER: {"one": [finding(one, "1.3", 5, 6)], "two": [finding(two, "1.1", 10, 10)]},
+    traces = {name: team.trace(name) for name in NAMES}
+    first = traces["one"]
+    second = traces["two"]
+    findings_by_judge = {
+        OTHER: {"one": [finding(first, "1.3", 5, 6)], "two": [finding(second, "1.1", 10, 10)]},
         MODEL: {
-            "one": [finding(one, "1.3", 3, 8), finding(one, "3.1", 12, 12)],
-            "two": [finding(two, "1.3", 3, 4, quote="CrashLoopBackOff")],
+            "one": [finding(first, "1.3", 3, 8), finding(first, "3.1", 12, 12)],
+            "two": [finding(second, "1.3", 3, 4, quote="CrashLoopBackOff")],
         },
     }
-    for judge, by_name in found.items():
-        run_judge(office, judge, by_name, fails=["three"] if judge == MODEL else [])
-    return office
+    for judge, by_name in findings_by_judge.items():
+        run_judge(team, judge, by_name, fails=["three"] if judge == MODEL else [])
+    return team
 
 
 def run_judge(
-    office: Office,
+    team: TeamDir,
     judge: str,
-    found: dict[str, list[Finding]],
+    findings_by_trace: dict[str, list[Finding]],
     *,
     fails: Sequence[str] = (),
     examples: Iterable[str] = (),
 ) -> None:
     """Let a judge run over the three traces."""
-    with office.store() as store:
+    with team.store() as store:
         store.add_taxonomy(MAST)
-        records = {name: TraceRecord.from_trace(office.trace(name)) for name in NAMES}
+        records = {name: TraceRecord.from_trace(team.trace(name)) for name in NAMES}
         ids = {name: store.register_trace(record) for name, record in records.items()}
         settings = None
         if judge == MODEL:
             prompts = tuple(ids[name] for name in examples)
-            place = ("gpt", "ab12cd34", "models.example", (("samples", "1"),))
-            settings = RunSettings(*place, prompts, 1.0, 2.0, form="json_schema")
+            model_settings = ("gpt", "ab12cd34", "models.example", (("samples", "1"),))
+            settings = RunSettings(*model_settings, prompts, 1.0, 2.0, form="json_schema")
         run = store.start_run(judge, MAST.ref, settings=settings)
         for name, trace_id in ids.items():
             if name in fails:
                 store.note_run_trace(run, RunTrace(trace_id, 0, "the answer was\x1b cut twice"))
                 continue
-            findings = found.get(name, [])
+            findings = findings_by_trace.get(name, [])
             quotes = QuoteCounts(reworded=1, altered=1)
             store_judgement(
                 store,
@@ -253,7 +246,7 @@ def listed_cases(on: Stage) -> list[tuple[str, str, str, str]]:
     ]
 
 
-async def test_a_run_shows_its_quotes_failures_and_traces(compared_runs: Office) -> None:
+async def test_a_run_shows_its_quotes_failures_and_traces(compared_runs: TeamDir) -> None:
     async with stage(compared_runs.folder, workspace=compared_runs.workspace) as on:
         await on.press("R")
         assert isinstance(on.app.screen, RunsScreen)
@@ -290,7 +283,7 @@ async def test_a_run_shows_its_quotes_failures_and_traces(compared_runs: Office)
         assert "100%" in next(line for line in on.lines if " gpt " in line)
 
 
-async def test_two_runs_side_by_side(compared_runs: Office) -> None:
+async def test_two_runs_side_by_side(compared_runs: TeamDir) -> None:
     async with stage(compared_runs.folder, workspace=compared_runs.workspace) as on:
         await on.press("R")
         await on.press("=")
@@ -327,7 +320,7 @@ async def test_two_runs_side_by_side(compared_runs: Office) -> None:
         assert isinstance(on.app.screen, RunsScreen)
 
 
-async def test_a_run_beside_the_gold(compared_runs: Office) -> None:
+async def test_a_run_is_compared_with_the_gold(compared_runs: TeamDir) -> None:
     compared_runs.label("alice", "one", {"1.3": (7, 8), "2.3": (10, 10)})
     compared_runs.label("bob", "two", {"1.3": (3, 4)})
     async with stage(compared_runs.folder, workspace=compared_runs.workspace) as on:
@@ -338,23 +331,23 @@ async def test_a_run_beside_the_gold(compared_runs: Office) -> None:
         assert (total["in gold"], total["not in gold"], total["missed"]) == ("1", "1", "1")
         assert total["precision"] == "0.50"
         assert (total["TPR"][:4], total["TNR"][:4]) == ("0.50", "0.92")
-        assert {(outcome, place) for _, outcome, place, _ in listed_cases(on)} == {
+        assert {(outcome, position) for _, outcome, position, _ in listed_cases(on)} == {
             ("both, same place", "#3 to #8"),
             ("not in gold", "#12"),
             ("missed", "—"),
         }
-        place = [outcome for _, outcome, *_ in listed_cases(on)].index("missed")
-        await on.press("tab", *"j" * place, "enter")
+        position = [outcome for _, outcome, *_ in listed_cases(on)].index("missed")
+        await on.press("tab", *"j" * position, "enter")
         # What the judge missed stands where the gold has it.
         assert on.number == 10
     assert passes_revealed(compared_runs, "alice") == [False]
 
 
-def passes_revealed(office: Office, who: str) -> list[bool]:
-    return [one.revealed_at is not None for one in office.passes(who, "one")]
+def passes_revealed(team: TeamDir, annotator: str) -> list[bool]:
+    return [labelling.revealed_at is not None for labelling in team.passes(annotator, "one")]
 
 
-async def test_seeing_a_judge_is_recorded_for_blind_annotators(compared_runs: Office) -> None:
+async def test_seeing_a_judge_is_recorded_for_blind_annotators(compared_runs: TeamDir) -> None:
     compared_runs.label("alice", "one", {"1.3": (7, 8)})
     async with stage(compared_runs.folder, workspace=compared_runs.workspace, blind=True) as on:
         await on.press("R")
@@ -365,7 +358,7 @@ async def test_seeing_a_judge_is_recorded_for_blind_annotators(compared_runs: Of
     assert passes_revealed(compared_runs, "alice") == [True]
 
 
-async def test_verdicts_made_with_a_judge_count_on_request(compared_runs: Office) -> None:
+async def test_verdicts_made_with_a_judge_count_on_request(compared_runs: TeamDir) -> None:
     trace = compared_runs.trace("one")
     with compared_runs.store() as store:
         session = Session.open(store, trace, MAST, "alice", blind=False)
@@ -382,7 +375,7 @@ async def test_verdicts_made_with_a_judge_count_on_request(compared_runs: Office
         assert counts(on)["in gold"] == "1"
 
 
-async def test_examples_in_a_prompt_are_left_out(compared_runs: Office) -> None:
+async def test_examples_in_a_prompt_are_left_out(compared_runs: TeamDir) -> None:
     run_judge(compared_runs, MODEL, {}, examples=["two"])
     async with stage(compared_runs.folder, workspace=compared_runs.workspace) as on:
         await on.press("R")
@@ -392,10 +385,10 @@ async def test_examples_in_a_prompt_are_left_out(compared_runs: Office) -> None:
         assert "2 traces compared · 1 left out, an example in a prompt" in on.text
 
 
-async def test_columns_fit_a_narrow_terminal(compared_runs: Office) -> None:
+async def test_columns_fit_a_narrow_terminal(compared_runs: TeamDir) -> None:
     compared_runs.label("alice", "one", {"1.3": (7, 8)})
-    place = compared_runs.workspace
-    async with stage(compared_runs.folder, workspace=place, size=(70, 20)) as on:
+    path = compared_runs.workspace
+    async with stage(compared_runs.folder, workspace=path, size=(70, 20)) as on:
         for keys in ("R", ["enter"], ["escape", "v", "j", "="], ["escape", "c"]):
             await on.press(*keys)
             for table in on.app.screen.query(ColumnTable):

@@ -23,14 +23,14 @@ def target(selection: Selection, cursor: int, fold: FoldedRun | None = None) -> 
 
 @given(places, places)
 def test_targets_of_selections(begun: int, cursor: int) -> None:
-    here = Target(f"k{cursor}", f"k{cursor}")
+    span_target = Target(f"k{cursor}", f"k{cursor}")
     assert PLAIN.is_plain
     assert (target(PLAIN, cursor), target(Selection(whole_trace=True), cursor)) == (
-        here,
+        span_target,
         WHOLE_TRACE,
     )
     quote = target(Selection(quote=QuoteCursor((5, 6), (8, 15), True)), cursor)
-    assert quote == Target(here.first, here.last, f"{cursor}: nothing", 5, 15)
+    assert quote == Target(span_target.first, span_target.last, f"{cursor}: nothing", 5, 15)
     selection = Selection(range_from=begun)
     assert not selection.is_plain
     low, high = sorted((begun, cursor))
@@ -55,36 +55,36 @@ def words_of(text: str) -> list[tuple[int, int]]:
 @example("word " + " " * 3000 + "word")
 @example("x" * 3000 + " y")
 def test_words_are_visited_forward_and_backward(text: str) -> None:
-    words = words_of(text)
+    bounds = words_of(text)
     forward = []
     word = next_word(text, 0)
     while word is not None:
         forward.append(word)
         word = next_word(text, word[1])
-    assert forward == words
+    assert forward == bounds
     backward = []
     word = previous_word(text, len(text))
     while word is not None:
         backward.append(word)
         word = previous_word(text, word[0])
-    assert backward == words[::-1]
+    assert backward == bounds[::-1]
 
 
 @given(texts, st.integers(-5, 205))
 def test_the_word_at_an_offset_contains_it_or_follows(text: str, offset: int) -> None:
-    found = word_at(text, offset)
+    bounds = word_at(text, offset)
     if 0 <= offset <= len(text):
-        behind = [word for word in words_of(text) if word[1] > offset]
-        assert found == (behind[0] if behind else None)
-    assert found is None or text[found[0] : found[1]].strip()
+        later = [word for word in words_of(text) if word[1] > offset]
+        assert bounds == (later[0] if later else None)
+    assert bounds is None or text[bounds[0] : bounds[1]].strip()
 
 
 @given(texts, st.data())
 def test_a_quote_covers_the_words_to_the_cursor(text: str, data: st.DataObject) -> None:
-    words = words_of(text)
-    if not words:
+    bounds = words_of(text)
+    if not bounds:
         return
-    word = st.sampled_from(words)
+    word = st.sampled_from(bounds)
     begin, *path = data.draw(st.lists(word, min_size=1, max_size=6))
     loose = QuoteCursor(begin, begin)
     assert loose.at(None) == loose

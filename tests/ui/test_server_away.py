@@ -11,21 +11,21 @@ from mast_tui.adjudication import Adjudication, take_on
 from mast_tui.adjudication.conflicts import ABSENT_CHOICE
 from mast_tui.workspace import Workspace
 from tests.postgres import PostgresServer
-from tests.ui.office import Office, last_message
 from tests.ui.settle import settle
 from tests.ui.stage import MAST, SLUGS, Stage, missing, stage
+from tests.ui.team_dir import TeamDir, last_message
 
 pytestmark = pytest.mark.slow
 
 
-async def has_read_ahead(on: Stage, *, everybody: bool = False) -> None:
+async def wait_for_local_copy(on: Stage, *, everybody: bool = False) -> None:
     assert on.app.opened is not None
     outbox = on.app.opened.workspace.outbox
     assert outbox is not None
     await on.until(lambda: outbox.local_copy.ready and outbox.local_copy.everybody is everybody)
 
 
-async def all_is_sent(on: Stage) -> None:
+async def wait_until_sent(on: Stage) -> None:
     assert on.app.opened is not None
     workspace = on.app.opened.workspace
     await on.until(lambda: not workspace.waiting)
@@ -34,14 +34,15 @@ async def all_is_sent(on: Stage) -> None:
 async def test_labels_are_sent_after_the_server_was_away(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:
-    office, database = Office(tmp_path / "set"), postgres.take()
+    team = TeamDir(tmp_path / "set")
+    database = postgres.take()
     url = postgres.url(database)
     for name in ("a", "b", "c"):
-        office.file(name)
+        team.file(name)
     async with AsyncExitStack() as first:
-        on = await first.enter_async_context(stage(office.folder, workspace=url))
+        on = await first.enter_async_context(stage(team.folder, workspace=url))
         await on.press("enter", "1", "3")
-        await has_read_ahead(on)
+        await wait_for_local_copy(on)
         with postgres.keeping_out(database):
             await on.press("j", "2", "3")
             assert "1 waiting for the server" in on.lines[0]
@@ -54,12 +55,12 @@ async def test_labels_are_sent_after_the_server_was_away(
             await on.press("L")
             assert "1 of 3" in on.lines[0]
             await first.aclose()  # nothing is sent any more
-    async with stage(office.folder, workspace=url) as on:
-        await all_is_sent(on)
+    async with stage(team.folder, workspace=url) as on:
+        await wait_until_sent(on)
     with closing(Workspace.open(url)) as store:
         labels = store.labels(annotator="alice")
         assert [SLUGS[code] for code in ("1.3", "2.3", "1.1", "3.1", "3.3")] == [
-            one.mode for one in sorted(labels, key=lambda one: one.created_at)
+            label.mode for label in sorted(labels, key=lambda label: label.created_at)
         ]
         assert (len(store.finished_traces("alice", MAST.ref)), store.differences()) == (1, ())
     postgres.give_back(database)
@@ -68,16 +69,17 @@ async def test_labels_are_sent_after_the_server_was_away(
 async def test_decisions_are_made_without_the_server(
     postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    office, database = Office(tmp_path / "set"), postgres.take()
+    team = TeamDir(tmp_path / "set")
+    database = postgres.take()
     url = postgres.url(database)
-    office.label("alice", "one", {"1.3": (3, 8), "2.6": (10, 10)})
-    office.label("bob", "one", {"3.1": "Done: the checkout", "2.6": (2, 2)})
-    with closing(Workspace.open(office.workspace)) as file, closing(Workspace.open(url)) as store:
+    team.label("alice", "one", {"1.3": (3, 8), "2.6": (10, 10)})
+    team.label("bob", "one", {"3.1": "Done: the checkout", "2.6": (2, 2)})
+    with closing(Workspace.open(team.workspace)) as file, closing(Workspace.open(url)) as store:
         file.copy_into(store)
         (trace_id,) = take_on(store, MAST, "carol", [record.trace_id for record in store.traces()])
-        async with stage(office.folder, workspace=url) as on:
+        async with stage(team.folder, workspace=url) as on:
             await on.press("A")
-            await has_read_ahead(on, everybody=True)
+            await wait_for_local_copy(on, everybody=True)
             with monkeypatch.context() as not_yet:
                 not_yet.setattr(Workspace, "send_waiting", lambda _: ())
                 with postgres.keeping_out(database):
@@ -96,7 +98,7 @@ async def test_decisions_are_made_without_the_server(
             await on.until(lambda: "waiting" not in on.lines[0])
             await settle(on.pilot)
             assert "2 of 3 decided" in on.lines[0]
-        decided = {one.mode: one.decided_by for one in store.decisions(trace_id, MAST.ref)}
+        decided = {item.mode: item.decided_by for item in store.decisions(trace_id, MAST.ref)}
         assert decided == {SLUGS["1.3"]: "carol", SLUGS["3.1"]: "alice"}
         assert store.differences() == ()
     postgres.give_back(database)

@@ -107,10 +107,10 @@ async def test_outcomes_are_hidden_from_blind_annotators(runs: Path, tmp_path: P
     async with stage(runs, workspace=tmp_path / "w.db", blind=True) as on:
         await on.press("j")
         screen = await side_by_side(on)
-        shown = str(screen.query_one("#heading").render())
-        assert "failed.json" in shown
-        assert "succeeded" not in shown
-        assert "· failed" not in shown
+        heading = str(screen.query_one("#heading").render())
+        assert "failed.json" in heading
+        assert "succeeded" not in heading
+        assert "· failed" not in heading
 
 
 async def test_one_run_alone_has_no_other(tmp_path: Path) -> None:
@@ -124,10 +124,10 @@ async def test_one_run_alone_has_no_other(tmp_path: Path) -> None:
 
 def test_two_runs_side_by_side(runs: Path, snap_compare: Compare) -> None:
     remember_welcome()
-    shown = app(runs, workspace=runs.parent / "w.db")
+    opened = app(runs, workspace=runs.parent / "w.db")
 
     async def go_there(pilot: Pilot[None]) -> None:
         await settle(pilot)
-        await side_by_side(Stage(shown, pilot), "j")
+        await side_by_side(Stage(opened, pilot), "j")
 
-    assert snap_compare(shown, terminal_size=WIDE, run_before=go_there)
+    assert snap_compare(opened, terminal_size=WIDE, run_before=go_there)

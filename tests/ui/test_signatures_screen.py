@@ -19,11 +19,7 @@ from mast_tui.reports.model import Row
 from mast_tui.reports.signatures import group_report
 from mast_tui.taxonomy.model import Group, Mode
 from mast_tui.traces.library import samples_folder
-from mast_tui.ui.reports.signature_traces import (
-    SignatureTracesScreen,
-    chain_text,
-    failing_traces,
-)
+from mast_tui.ui.reports.signature_traces import SignatureTracesScreen, chain_text, failing_traces
 from mast_tui.ui.reports.signatures import (
     SignatureChoice,
     Signatures,
@@ -32,50 +28,49 @@ from mast_tui.ui.reports.signatures import (
 )
 from mast_tui.ui.services.open_workspace import remember_welcome
 from mast_tui.workspace import Workspace
-from tests.ui.office import Office, last_message
 from tests.ui.stage import JUDGE, MAST, Stage, finding, missing, shown_key, stage, suggest
+from tests.ui.team_dir import TeamDir, last_message
 from tests.ui.test_looks import WIDE, Compare, app, pressing
 
 
 @pytest.fixture
 def samples(tmp_path: Path) -> Path:
-    """A workspace with what two people and a judge say of the samples."""
+    """A workspace with the labels of two people and a judge on the samples."""
     remember_welcome()
-    place = tmp_path / "w.db"
-    with closing(Workspace.open(str(place))) as workspace:
+    path = tmp_path / "w.db"
+    with closing(Workspace.open(str(path))) as workspace:
         fill_samples_workspace(workspace)
-    return place
+    return path
 
 
 @pytest.fixture
-def office(tmp_path: Path) -> Office:
+def team(team: TeamDir) -> TeamDir:
     """alice has finished one trace, and bob another one; none has an outcome."""
-    office = Office(tmp_path / "set")
-    office.label("alice", "one", {"1.3": (3, 8), "2.6": (9, 9)})
-    office.label("bob", "two", {"3.3": (12, 12)})
-    return office
+    team.label("alice", "one", {"1.3": (3, 8), "2.6": (9, 9)})
+    team.label("bob", "two", {"3.3": (12, 12)})
+    return team
 
 
 @pytest.fixture
-def ended(tmp_path: Path) -> Office:
+def ended(tmp_path: Path) -> TeamDir:
     """alice has finished ten traces, of which two have failed."""
-    office = Office(tmp_path / "ended")
+    team = TeamDir(tmp_path / "ended")
     without = [f"w{number}" for number in range(7)]
     good = [f"{name},succeeded,1" for name in ("three", *without)]
-    outcome_file(office, "one,failed,0.2", "two,failed,0.7", *good)
-    office.label("alice", "one", {"1.3": (3, 8), "2.6": (9, 9)})
-    office.label("alice", "two", {"1.3": (5, 6)})
-    office.label("alice", "three", {"1.3": (7, 8)})
+    outcome_file(team, "one,failed,0.2", "two,failed,0.7", *good)
+    team.label("alice", "one", {"1.3": (3, 8), "2.6": (9, 9)})
+    team.label("alice", "two", {"1.3": (5, 6)})
+    team.label("alice", "three", {"1.3": (7, 8)})
     for name in without:
-        office.label("alice", name, {})
-    return office
+        team.label("alice", name, {})
+    return team
 
 
-def outcome_file(office: Office, *rows: str) -> None:
-    """Write how traces ended beside them."""
-    office.folder.mkdir()
+def outcome_file(team: TeamDir, *rows: str) -> None:
+    """Write the outcomes of traces beside them."""
+    team.folder.mkdir()
     lines = ["trace,outcome,score,model", *(row.replace(",", ".json,", 1) for row in rows)]
-    (office.folder / "outcomes.csv").write_text("\n".join(lines), "utf-8")
+    (team.folder / "outcomes.csv").write_text("\n".join(lines), "utf-8")
 
 
 def screen(on: Stage) -> SignaturesScreen:
@@ -86,7 +81,7 @@ def under_cursor(on: Stage) -> str:
     return next(line for line in on.lines if line.startswith("▌"))
 
 
-async def test_figures_lead_to_spans_and_are_updated(ended: Office) -> None:
+async def test_figures_lead_to_spans_and_are_updated(ended: TeamDir) -> None:
     async with stage(ended.folder, workspace=ended.workspace, size=(110, 24)) as on:
         await on.press("S")
         assert "all traces" in on.lines[0]
@@ -114,15 +109,15 @@ async def test_figures_lead_to_spans_and_are_updated(ended: Office) -> None:
         assert screen(on).main_list.chosen_column == "rate:succeeded"
 
 
-async def test_pages_groups_and_labels_are_chosen(ended: Office) -> None:
+async def test_pages_groups_and_labels_are_chosen(ended: TeamDir) -> None:
     async with stage(ended.folder, workspace=ended.workspace) as on:
         await on.press("S")
         await on.press("2")
         assert "Position of the first failure" in on.text
         await on.press("3", "right")
-        words = " ".join(screen(on).detail.text.split())
-        assert "1.3 and 2.6: both in 1 of 2 failed traces with verdicts on both" in words
-        assert "diagonal: with the one mode" in words
+        detail = " ".join(screen(on).detail.text.split())
+        assert "1.3 and 2.6: both in 1 of 2 failed traces with verdicts on both" in detail
+        assert "diagonal: with the one mode" in detail
         await on.press("tab")
         assert not missing(on.text, "[4 traces]", "isolated")
         await on.press("v", "v", "v", "v")
@@ -137,15 +132,15 @@ async def test_pages_groups_and_labels_are_chosen(ended: Office) -> None:
 
 
 async def test_groups_are_arms_of_an_experiment(tmp_path: Path) -> None:
-    office = Office(tmp_path / "arms")
+    team = TeamDir(tmp_path / "arms")
     names = [f"{arm}{task}" for arm in "ab" for task in range(6)]
     rows = [f"{name},{'failed' if name[0] == 'a' else 'succeeded'}" for name in names]
-    outcome_file(office, *(f"{row},,model-{row[0]},T{row[1]}" for row in rows))
-    file = office.folder / "outcomes.csv"
+    outcome_file(team, *(f"{row},,model-{row[0]},T{row[1]}" for row in rows))
+    file = team.folder / "outcomes.csv"
     file.write_text(file.read_text().replace("score,model", "score,model,task_id"))
     for name in names:
-        office.label("alice", name, {"1.3": (3, 8)} if name[0] == "a" else {})
-    async with stage(office.folder, workspace=office.workspace) as on:
+        team.label("alice", name, {"1.3": (3, 8)} if name[0] == "a" else {})
+    async with stage(team.folder, workspace=team.workspace) as on:
         await on.press("S", "x")
         assert not missing(on.text, "[x experiment]", "Success of each arm")
         text = " ".join(on.text.split())
@@ -162,8 +157,8 @@ async def test_groups_are_arms_of_an_experiment(tmp_path: Path) -> None:
         assert "An experiment needs two arms or more" in on.text
 
 
-async def test_signatures_without_outcomes(office: Office) -> None:
-    async with stage(office.folder, workspace=office.workspace, size=(80, 24)) as on:
+async def test_signatures_without_outcomes(team: TeamDir) -> None:
+    async with stage(team.folder, workspace=team.workspace, size=(80, 24)) as on:
         await on.press("S")
         assert "0 of 1 outcome known" in on.text
         assert "100%" in next(line for line in on.lines if "Step repetition" in line)
@@ -177,13 +172,13 @@ async def test_signatures_without_outcomes(office: Office) -> None:
         assert "1.3 → 2.6" in on.text
 
 
-async def test_labels_of_others_are_hidden(office: Office) -> None:
-    async with stage(office.folder, workspace=office.workspace) as on:
+async def test_labels_of_others_are_hidden(team: TeamDir) -> None:
+    async with stage(team.folder, workspace=team.workspace) as on:
         await on.press("S")
-        given = screen(on).signatures
-        assert given is not None
-        assert given.inputs is not None
-        assert len(given.inputs.traces) == 1
+        signatures = screen(on).signatures
+        assert signatures is not None
+        assert signatures.inputs is not None
+        assert len(signatures.inputs.traces) == 1
         assert "1 trace is hidden from you: finish your work on it" in on.text
         await on.press("w", *"bob", "enter")
         assert "hidden from you" in on.text
@@ -195,17 +190,17 @@ async def test_labels_of_others_are_hidden(office: Office) -> None:
         assert "There is no trace to open here" in last_message(on)
         await on.press("o", "a")
         assert "Incorrect verification" in on.text
-        assert office.adjudicates("alice", "two")
+        assert team.adjudicates("alice", "two")
 
 
 async def test_blind_annotators_see_no_outcomes(tmp_path: Path) -> None:
-    office = Office(tmp_path / "set")
-    outcome_file(office, "one,failed,")
-    office.label("carol", "one", {"1.3": (3, 8)})
-    trace = office.trace("one")
-    suggest(office.workspace, trace, [finding(trace, "3.3", 12, 12)])
-    path = office.workspace
-    async with stage(office.folder, workspace=path, annotator="carol", blind=True) as on:
+    team = TeamDir(tmp_path / "set")
+    outcome_file(team, "one,failed,")
+    team.label("carol", "one", {"1.3": (3, 8)})
+    trace = team.trace("one")
+    suggest(team.workspace, trace, [finding(trace, "3.3", 12, 12)])
+    path = team.workspace
+    async with stage(team.folder, workspace=path, annotator="carol", blind=True) as on:
         await on.press("S")
         await on.press("w", *"carol", "enter")
         assert "You work blind" in on.text
@@ -214,7 +209,7 @@ async def test_blind_annotators_see_no_outcomes(tmp_path: Path) -> None:
         await on.press("w", *"rules", "enter")
         assert screen(on).choice.labels == JUDGE
         assert "you work blind" in " ".join(on.text.split())
-    async with stage(office.folder, workspace=path, annotator="carol", assisted=True) as on:
+    async with stage(team.folder, workspace=path, annotator="carol", assisted=True) as on:
         await on.press("S")
         await on.press("w", *"carol", "enter")
         assert "1 failed" in on.lines[0]
@@ -227,13 +222,13 @@ def test_the_signatures_screen(snap_compare: Compare, samples: Path) -> None:
 
 
 async def test_groups_of_five_or_more_are_shown(tmp_path: Path) -> None:
-    office = Office(tmp_path / "set")
+    team = TeamDir(tmp_path / "set")
     models = ["small"] * 2 + ["large"] * 7
-    rows = [f"n{place},{'' if place else 'failed'},,{name}" for place, name in enumerate(models)]
-    outcome_file(office, *rows)
-    for place in range(len(models)):
-        office.label("alice", f"n{place}", {"1.3": (3, 8)} if place < 3 else {})
-    async with stage(office.folder, workspace=office.workspace) as on:
+    rows = [f"n{number},{'' if number else 'failed'},,{name}" for number, name in enumerate(models)]
+    outcome_file(team, *rows)
+    for number in range(len(models)):
+        team.label("alice", f"n{number}", {"1.3": (3, 8)} if number < 3 else {})
+    async with stage(team.folder, workspace=team.workspace) as on:
         await on.press("S")
         assert "all traces (1 of 2)" in on.lines[0]
         assert "1 of 9 outcomes known" in on.text
@@ -261,10 +256,11 @@ def random_signatures(seed: int, *, outcomes: bool = True) -> Signatures:
     verdicts = rng.choice([0, PRESENT, ABSENT, 4], size=(n, len(CODES)), p=[0.1, 0.5, 0.3, 0.1])
     spans = np.where(rng.random(n) < 0.2, -1, rng.integers(1, 30, size=n))
     rows, modes = (verdicts == PRESENT).nonzero()
-    kept = rng.random(len(rows)) < 0.8
-    rows, modes = np.repeat(rows[kept], 2), np.repeat(modes[kept], 2)
+    mask = rng.random(len(rows)) < 0.8
+    rows = np.repeat(rows[mask], 2)
+    modes = np.repeat(modes[mask], 2)
     first = (rng.random(len(rows)) * np.maximum(spans[rows], 1)).astype(np.int64)
-    given = SignatureInput(
+    inputs = SignatureInput(
         taxonomy_ref="mast@3",
         modes=tuple(Mode(f"m{code}", code, f"mode {code}", "one") for code in CODES),
         categories=(Group("one", "One", tuple(f"m{code}" for code in CODES)),),
@@ -280,8 +276,8 @@ def random_signatures(seed: int, *, outcomes: bool = True) -> Signatures:
         spans=spans,
         places=Places(rows, modes, first, first, np.zeros(len(rows), dtype=bool)),
     )
-    report = signature_report(given, Resampling(0))
-    return Signatures(SignatureChoice(), report=report, inputs=given)
+    report = signature_report(inputs, Resampling(0))
+    return Signatures(SignatureChoice(), report=report, inputs=inputs)
 
 
 def count_in(column: str | None, row: Row) -> int | None:
@@ -301,11 +297,11 @@ def count_in(column: str | None, row: Row) -> int | None:
 @given(st.integers(0, 10_000), st.booleans())
 @settings(max_examples=20)
 def test_each_figure_counts_its_traces(seed: int, every: bool) -> None:
-    found = random_signatures(seed)
-    assert found.report is not None
-    assert found.inputs is not None
-    for group in found.groups:
-        report = group_report(found.report, group, over_all_traces=every)
+    signatures = random_signatures(seed)
+    assert signatures.report is not None
+    assert signatures.inputs is not None
+    for group in signatures.groups:
+        report = group_report(signatures.report, group, over_all_traces=every)
         for table in report.tables:
             for row in table.rows:
                 cells: dict[str | None, Sources | None] = dict(row.cell_sources.items())
@@ -315,41 +311,42 @@ def test_each_figure_counts_its_traces(seed: int, every: bool) -> None:
                     count = count_in(column, row)
                     if count is not None and not table.id.startswith(NOT_COUNTED):
                         assert sources is not None
-                        assert failing_traces(found.inputs, group, sources).total == count
+                        assert failing_traces(signatures.inputs, group, sources).total == count
 
 
 @given(st.integers(0, 10_000))
 @settings(max_examples=20)
 def test_traces_are_shown_with_their_chains(seed: int) -> None:
-    found = random_signatures(seed)
-    assert found.inputs is not None
-    for group in found.groups:
+    signatures = random_signatures(seed)
+    assert signatures.inputs is not None
+    for group in signatures.groups:
         failed = Sources("signatures", where=(("outcome", "failed"),))
-        listed = failing_traces(found.inputs, group, failed)
-        shapes = [one.shape for one in listed.traces]
-        counted = found.groups[group].values("shape")
+        listed = failing_traces(signatures.inputs, group, failed)
+        shapes = [trace.shape for trace in listed.traces]
+        counted = signatures.groups[group].values("shape")
         assert {name: shapes.count(name) for name in counted} == counted
-        for one in listed.traces:
-            placed = [code for step in one.chain for code in step]
-            assert len(set(placed)) == len(placed)
-            assert set(placed) <= set(one.modes)
-            assert all(code in chain_text(one) for code in one.modes)
-            assert (one.first is None) == (not placed)
+        for trace in listed.traces:
+            chain_codes = [code for step in trace.chain for code in step]
+            assert len(set(chain_codes)) == len(chain_codes)
+            assert set(chain_codes) <= set(trace.modes)
+            assert all(code in chain_text(trace) for code in trace.modes)
+            assert (trace.first is None) == (not chain_codes)
 
 
 def test_a_trace_opens_at_its_mode() -> None:
-    found = next(
-        found
-        for found in map(random_signatures, range(99))
-        if found.inputs and len(found.inputs.places.trace)
+    signatures = next(
+        signatures
+        for signatures in map(random_signatures, range(99))
+        if signatures.inputs and len(signatures.inputs.places.trace)
     )
-    assert found.inputs is not None
-    places = found.inputs.places
-    row, mode = int(places.trace[-1]), int(places.mode[-1])
-    group = found.inputs.group_names[int(found.inputs.group[row])]
-    listed = failing_traces(found.inputs, group, Sources("signatures", (f"m{CODES[mode]}",)))
-    one = next(one for one in listed.traces if one.trace_id == f"t{row}")
-    assert one.opens_at == places.first[(places.trace == row) & (places.mode == mode)].min()
+    assert signatures.inputs is not None
+    places = signatures.inputs.places
+    row = int(places.trace[-1])
+    mode = int(places.mode[-1])
+    group = signatures.inputs.group_names[int(signatures.inputs.group[row])]
+    listed = failing_traces(signatures.inputs, group, Sources("signatures", (f"m{CODES[mode]}",)))
+    trace = next(trace for trace in listed.traces if trace.trace_id == f"t{row}")
+    assert trace.opens_at == places.first[(places.trace == row) & (places.mode == mode)].min()
 
 
 def test_empty_signatures_say_why() -> None:

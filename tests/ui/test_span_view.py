@@ -23,7 +23,7 @@ HEIGHT = 20
 
 
 class AppWithText(App[None]):
-    """Nothing but a text."""
+    """An app that consists of a text."""
 
     CSS = "SpanView { height: 1fr; } .span-view--match { text-style: underline; }"
 
@@ -40,12 +40,12 @@ async def view_of(text: str) -> AsyncIterator[tuple[SpanView, Pilot[None]]]:
         yield view, pilot
 
 
-def shown(view: SpanView) -> list[str]:
+def drawn_lines(view: SpanView) -> list[str]:
     return [view.render_line(y).text.strip() for y in range(HEIGHT)]
 
 
 def numbers(view: SpanView) -> list[int]:
-    return [int(line.split()[1]) for line in shown(view) if line]
+    return [int(line.split()[1]) for line in drawn_lines(view) if line]
 
 
 LOG = "".join(f"line {i} \n" for i in range(40_000)).rstrip("\n")
@@ -76,8 +76,8 @@ async def test_texts_are_scrolled_by_keys_and_wheel() -> None:
         view.scroll_relative(y=-2, animate=False, force=True)
         await pilot.pause()
         assert numbers(view)[-1] == 39_997
-        place = LOG.index("line 20000 ")
-        view.reveal(place, place + 4)
+        offset = LOG.index("line 20000 ")
+        view.reveal(offset, offset + 4)
         first = numbers(view)[0]
         await pilot.resize_terminal(40, HEIGHT)
         await pilot.pause()
@@ -91,10 +91,10 @@ async def test_no_line_is_skipped_beside_estimated_rows(way: int) -> None:
     assert len(text) > COUNTED_CHARS
     async with view_of(text) as (view, _):
         view.reveal(text.index("line 1200 "), text.index("line 1200 ") + 4)
-        seen = [int(line.split()[1]) for line in shown(view) if line.startswith("line")]
+        seen = [int(line.split()[1]) for line in drawn_lines(view) if line.startswith("line")]
         for _ in range(80):
             view.move_page(way)
-            seen += [int(line.split()[1]) for line in shown(view) if line.startswith("line")]
+            seen += [int(line.split()[1]) for line in drawn_lines(view) if line.startswith("line")]
         assert sorted(set(seen)) == list(range(min(seen), max(seen) + 1))
         assert max(seen) - min(seen) > 100
 
@@ -105,14 +105,15 @@ async def test_counting_rows_moves_nothing() -> None:
     async with AppWithText().run_test(size=(60, HEIGHT)) as pilot:
         view = pilot.app.query_one(SpanView)
         view.show_text(text)
-        place = text.index("line 900 ")
-        view.reveal(place, place + 4)
-        before, rows = shown(view), view.row_count
+        offset = text.index("line 900 ")
+        view.reveal(offset, offset + 4)
+        previous = drawn_lines(view)
+        rows = view.row_count
         for _ in waiting.until(lambda: view._layout.complete):
             await pilot.pause()
         assert view.row_count != rows
-        assert shown(view) == before
-        assert "line 900" in "".join(before)
+        assert drawn_lines(view) == previous
+        assert "line 900" in "".join(previous)
 
 
 @pytest.mark.parametrize("line", ["x" * 100, "a line of a log\n"])
@@ -150,12 +151,12 @@ async def test_offsets_are_revealed(wrapped: bool) -> None:
         if not wrapped:
             view.toggle_wrap()
         view.reveal(start, start + 6)
-        assert "needle" in "".join(shown(view))
-        top = shown(view)
+        assert "needle" in "".join(drawn_lines(view))
+        top = drawn_lines(view)
         view.reveal(start, start + 6)
-        assert shown(view) == top
+        assert drawn_lines(view) == top
         # What is shown at a cell leads back to its place in the text.
-        y = next(y for y, line in enumerate(shown(view)) if "needle" in line)
+        y = next(y for y, line in enumerate(drawn_lines(view)) if "needle" in line)
         x = view.render_line(y).text.index("needle")
         assert view.offset_at(x, y) == start
 
@@ -164,20 +165,20 @@ async def test_unwrapped_lines_are_scrolled_sideways() -> None:
     line = "".join(f"{i:>10}" for i in range(200))
     async with view_of(f"short\n{line}\nshort") as (view, _):
         assert not view.move_sideways(1)
-        assert len([text for text in shown(view) if text]) > 10
+        assert len([text for text in drawn_lines(view) if text]) > 10
         view.toggle_wrap()
-        assert len([text for text in shown(view) if text]) == 3
-        seen = set(shown(view)[1].split())
+        assert len([text for text in drawn_lines(view) if text]) == 3
+        seen = set(drawn_lines(view)[1].split())
         for _ in range(400):
             assert view.move_sideways(1)
-            seen |= set(shown(view)[1].split())
-        assert "199" in shown(view)[1]
+            seen |= set(drawn_lines(view)[1].split())
+        assert "199" in drawn_lines(view)[1]
         assert {str(i) for i in range(200)} <= seen
         for _ in range(400):
             view.move_sideways(-1)
-        assert shown(view)[0] == "short"
+        assert drawn_lines(view)[0] == "short"
         view.toggle_wrap()
-        assert len([text for text in shown(view) if text]) > 10
+        assert len([text for text in drawn_lines(view) if text]) > 10
 
 
 ARGUMENTS = json.dumps({"command": "cd /srv\nmake all\nmake install", "why": "to see if it builds"})
@@ -289,16 +290,16 @@ async def test_raw_texts_are_shown_by_a_key(tmp_path: Path) -> None:
 
 
 async def test_quotes_are_words_of_the_source(tmp_path: Path) -> None:
-    words = (
+    texts = (
         (ARGUMENTS, "install"),
         (MARKED_UP, "red"),
         (MARKED_UP, "first"),
         (json.dumps([ARGUMENTS]), "cd"),
     )
-    steps: list[Message] = [{"role": "tool", "content": text} for text, _ in words]
+    steps: list[Message] = [{"role": "tool", "content": text} for text, _ in texts]
     async with stage(write_trace(tmp_path / "words.json", steps)) as on:
         for raw in (False, True):
-            for text, word in words[: 1 if raw else None]:
+            for text, word in texts[: 1 if raw else None]:
                 await on.press("w")
                 for _ in range(80):
                     quote = on.annotate.state.selection.quote

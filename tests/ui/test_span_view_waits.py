@@ -31,7 +31,7 @@ def _never_at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(annotate, "SPAN_WAIT", 3600.0)
 
 
-def in_view(on: Stage) -> int:
+def shown_number(on: Stage) -> int:
     return int(on.annotate.span_view.text.removeprefix("Step number ").partition(":")[0])
 
 
@@ -39,22 +39,22 @@ def in_view(on: Stage) -> int:
 async def test_texts_wait_while_the_cursor_moves(long: Path) -> None:
     async with stage(long) as on:
         await on.send("j")
-        assert (on.number, in_view(on)) == (2, 2)
+        assert (on.number, shown_number(on)) == (2, 2)
         await on.send(*"jjjj")
-        assert (on.number, in_view(on)) == (6, 2)
+        assert (on.number, shown_number(on)) == (6, 2)
         assert on.annotate.text_waits
         await on.send("1", "3")
-        assert (in_view(on), on.labels) == (2, {("1.3", 6, 6)})
+        assert (shown_number(on), on.labels) == (2, {("1.3", 6, 6)})
         await on.send("d")
-        assert in_view(on) == 6
+        assert shown_number(on) == 6
         await on.send("j", "j", "w")
-        assert in_view(on) == 8
+        assert shown_number(on) == 8
 
 
 async def test_a_resting_cursor_shows_and_reads_its_span(long: Path) -> None:
     async with stage(long) as on:
         await on.press(*"jjjjj")
-        assert (on.number, in_view(on)) == (6, 6)
+        assert (on.number, shown_number(on)) == (6, 6)
         assert not on.annotate.text_waits
         assert "#6 message" in on.text
         await on.press("g")
@@ -66,13 +66,13 @@ async def test_a_resting_cursor_shows_and_reads_its_span(long: Path) -> None:
 
 
 @pytest.mark.usefixtures("_never_at_rest")
-async def test_answers_go_to_the_suggestion_at_the_cursor(long: Path, tmp_path: Path) -> None:
+async def test_answers_go_to_the_suggestion_at_the_cursor(long: Path, workspace: Path) -> None:
     trace = read_trace(long)
-    place = tmp_path / "w.db"
-    suggest(place, trace, [finding(trace, "1.3", 2, 2), finding(trace, "2.6", 4, 4, why="stuck")])
-    async with stage(long, workspace=place) as on:
+    findings = [finding(trace, "1.3", 2, 2), finding(trace, "2.6", 4, 4, why="stuck")]
+    suggest(workspace, trace, findings)
+    async with stage(long, workspace=workspace) as on:
         await on.send(*"jjj")
-        assert in_view(on) == 2
+        assert shown_number(on) == 2
         assert "stuck" in on.text
         await on.send("a")
         assert on.labels == {("2.6", 4, 4)}

@@ -97,27 +97,27 @@ class AppBeforeFirstScreen(MastApp):
 
 
 @pytest.mark.parametrize("size", [(120, 40), (99, 30), (80, 24)])
-async def test_first_spans_stand_in_their_final_place(size: tuple[int, int]) -> None:
+async def test_first_spans_are_drawn_at_their_final_position(size: tuple[int, int]) -> None:
     early = AppBeforeFirstScreen(options(SAMPLE), load_mast())
     async with early.run_test(size=size) as pilot:
         await pilot.pause()
         (spans,) = early.query(FirstSpans)
-        place = spans.region
+        spans_region = spans.region
         rows = [spans.render_line(y).text for y in range(spans.scrollable_content_region.height)]
         (strip,) = early.query(FirstStrip)
-        beside = strip.region, strip.cells
+        overview_state = strip.region, strip.cells
         (title,) = early.query(TitleBar)
-        said = title.render_line(0).text
+        title_text = title.render_line(0).text
     app = AppWithoutWorkspace(options(SAMPLE), load_mast())
     async with app.run_test(size=size) as pilot:
         await settle(pilot)
         assert isinstance(app.screen, AnnotateScreen)
         timeline = app.screen.timeline
-        assert timeline.region == place
-        assert (app.screen.overview.region, app.screen.overview.cells) == beside
+        assert timeline.region == spans_region
+        assert (app.screen.overview.region, app.screen.overview.cells) == overview_state
         assert [timeline.render_line(y).text for y in range(len(rows))] == rows
         assert len(set(rows)) > 3
-        assert said.split()[0] == app.screen.title_bar.render_line(0).text.split()[0]
+        assert title_text.split()[0] == app.screen.title_bar.render_line(0).text.split()[0]
 
 
 async def test_the_first_frame_shows_cached_counts(
@@ -138,9 +138,9 @@ async def test_the_first_frame_shows_cached_counts(
         assert spans.trace is not None
         assert len(spans.trace) < len(whole)  # the frame has not waited for them
         (title,) = early.query(TitleBar)
-        said = title.render_line(0).text
-        assert f"{len(whole)} spans" in said
-        assert "read" not in said
+        title_text = title.render_line(0).text
+        assert f"{len(whole)} spans" in title_text
+        assert "read" not in title_text
         (strip,) = early.query(FirstStrip)
         cells = strip.cells
     app = AppWithoutWorkspace(options(rollout), load_mast())

@@ -10,21 +10,21 @@ from mast_tui.labels import Finding, PassKind, VerdictValue
 from mast_tui.study import OpenModes, Study, retest_traces
 from mast_tui.ui.context import ShowTrace
 from mast_tui.workspace import TraceRecord, Workspace
-from tests.ui.office import Office
 from tests.ui.stage import SLUGS, Stage, finding, missing, stage, suggest, write_trace
-from tests.ui.test_annotate_reading import repeating
+from tests.ui.team_dir import TeamDir
+from tests.ui.test_annotate_reading import repeated_messages
 
 
-def study_over(office: Office, *names: str, **fields: object) -> Study:
+def study_over(team: TeamDir, *names: str, **fields: object) -> Study:
     """Set up an assisted study of these traces, of alice and bob by default."""
-    with office.store() as store:
-        records = [TraceRecord.from_trace(office.trace(name)) for name in names]
+    with team.store() as store:
+        records = [TraceRecord.from_trace(team.trace(name)) for name in names]
         ids = [store.register_trace(record) for record in records]
-    return office.set_study(*ids, who="carol", **{"adjudicators": (), "blind": False, **fields})
+    return team.set_study(*ids, author="carol", **{"adjudicators": (), "blind": False, **fields})
 
 
-def found(office: Office, name: str) -> list[Finding]:
-    return [finding(office.trace(name), "1.3", 3, 8)]
+def suggestions_for(team: TeamDir, name: str) -> list[Finding]:
+    return [finding(team.trace(name), "1.3", 3, 8)]
 
 
 OPEN_MODES = {
@@ -34,11 +34,11 @@ OPEN_MODES = {
 
 
 @pytest.mark.parametrize("answer", OPEN_MODES)
-async def test_a_study_can_fix_the_answer_for_open_modes(office: Office, answer: OpenModes) -> None:
+async def test_a_study_can_fix_the_answer_for_open_modes(team: TeamDir, answer: OpenModes) -> None:
     value, rule, result = OPEN_MODES[answer]
-    path = write_trace(office.folder / "long.json", repeating(2))
-    study_over(office, "long", open_modes=answer)
-    async with stage(path, workspace=office.workspace) as on:
+    path = write_trace(team.folder / "long.json", repeated_messages(2))
+    study_over(team, "long", open_modes=answer)
+    async with stage(path, workspace=team.workspace) as on:
         await on.press("1", "3", "D")
         assert not missing(on.text, "Not read: #2 to #6", rule)
         assert "become absent, and count" not in on.text
@@ -50,10 +50,10 @@ async def test_a_study_can_fix_the_answer_for_open_modes(office: Office, answer:
         assert on.session.verdict(SLUGS["1.1"]) is value
 
 
-async def test_unanswered_suggestions_are_asked_about(office: Office) -> None:
-    study_over(office, "one")
-    suggest(office.workspace, office.trace("one"), found(office, "one"))
-    async with stage(office.folder / "one.json", workspace=office.workspace) as on:
+async def test_unanswered_suggestions_are_asked_about(team: TeamDir) -> None:
+    study_over(team, "one")
+    suggest(team.workspace, team.trace("one"), suggestions_for(team, "one"))
+    async with stage(team.folder / "one.json", workspace=team.workspace) as on:
         await on.press("D")
         assert "1 suggestion without your answer" in on.text
         await on.press("enter")
@@ -65,13 +65,13 @@ async def test_unanswered_suggestions_are_asked_about(office: Office) -> None:
 
 
 async def test_withheld_suggestions_leave_no_sign(tmp_path: Path) -> None:
-    shown = []
+    texts_by_study = []
     for judged in (False, True):
-        office = Office(tmp_path / str(judged) / "set")
-        study_over(office, "one", withheld=1.0)
+        team = TeamDir(tmp_path / str(judged) / "set")
+        study_over(team, "one", withheld=1.0)
         if judged:
-            suggest(office.workspace, office.trace("one"), found(office, "one"))
-        async with stage(office.folder, workspace=office.workspace) as on:
+            suggest(team.workspace, team.trace("one"), suggestions_for(team, "one"))
+        async with stage(team.folder, workspace=team.workspace) as on:
             await on.press("k")
             library = on.text
             await on.press("R")
@@ -84,40 +84,40 @@ async def test_withheld_suggestions_leave_no_sign(tmp_path: Path) -> None:
                 texts.append(on.text)
             await on.press("escape", "J")
             texts.append(on.message)
-            shown.append(texts)
+            texts_by_study.append(texts)
             await on.press("L")
             assert "looked at" not in on.text  # said once
             # The judge has run now; what it found is not counted anywhere.
             await on.press("R")
             assert "hidden" in on.text
             assert "1.3" not in on.text
-    assert shown[0] == shown[1]
-    assert "looked at 1 trace" in shown[1][-1]
-    assert "suggestion" not in shown[1][-1].split("·")[0]
+    assert texts_by_study[0] == texts_by_study[1]
+    assert "looked at 1 trace" in texts_by_study[1][-1]
+    assert "suggestion" not in texts_by_study[1][-1].split("·")[0]
 
 
-def conditions(on: Stage) -> str:
+def title_conditions(on: Stage) -> str:
     return " ".join(on.lines[0].partition("·")[2].rpartition("·")[0].split())
 
 
-async def test_a_retest_is_named_and_hides_the_first_labels(office: Office) -> None:
+async def test_a_retest_is_named_and_hides_the_first_labels(team: TeamDir) -> None:
     names = ("one", "two", "three")
-    study = study_over(office, *names, retests=0.34, per_trace=2)
-    (again,) = retest_traces(study, "alice")
-    store = Workspace.open(office.workspace)
-    name_of = {office.trace_id(store, name): name for name in names}
+    study = study_over(team, *names, retests=0.34, per_trace=2)
+    (retest,) = retest_traces(study, "alice")
+    store = Workspace.open(team.workspace)
+    name_of = {team.trace_id(store, name): name for name in names}
     store.close()
-    first, *others = [again, *(one for one in name_of if one != again)]
-    for trace_id in (first, others[0]):
-        office.label("alice", name_of[trace_id], {"1.3": (3, 8)})
-    office.label("bob", name_of[others[1]], {"1.3": (3, 8)})
-    async with stage(office.folder, workspace=office.workspace) as on:
+    first, *other_ids = [retest, *(trace_id for trace_id in name_of if trace_id != retest)]
+    for trace_id in (first, other_ids[0]):
+        team.label("alice", name_of[trace_id], {"1.3": (3, 8)})
+    team.label("bob", name_of[other_ids[1]], {"1.3": (3, 8)})
+    async with stage(team.folder, workspace=team.workspace) as on:
         assert not missing(on.lines[0], "mine to do", "2 of 3 finished")
         assert "↻" not in on.text
         on.app.go(ShowTrace(on.app.catalog.traces[first]))
         await on.press("G", "L", "enter")
-        assert on.session.trace_id == others[1]
-        fresh = conditions(on)
+        assert on.session.trace_id == other_ids[1]
+        fresh = title_conditions(on)
         await on.press("D")
         assert "only 1 retest left, to label as if new: } next trace" in on.message
         # The question is the same, whichever trace it is.
@@ -130,7 +130,7 @@ async def test_a_retest_is_named_and_hides_the_first_labels(office: Office) -> N
         await on.press("L")
         assert "↻" in on.text
         await on.press("enter")
-        assert conditions(on) == fresh
+        assert title_conditions(on) == fresh
         await on.press("2", "6", "D")
         current = on.session.current
         assert current is not None

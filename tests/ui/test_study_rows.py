@@ -39,48 +39,49 @@ from mast_tui.ui.study.setup import (
 from mast_tui.ui.study.setup import study_of as study_from_texts
 from tests.session.build import put, span
 from tests.session.studies import Class, study_of
-from tests.ui.office import Office
 from tests.ui.stage import missing
+from tests.ui.team_dir import TeamDir
 from tests.workspace.build import MAST, MODES
 
 
 @given(st.integers(0, 500), st.integers(0, 500), st.integers(0, 500), st.integers(2, 60))
-def test_bars_show_progress(done: int, begun: int, rest: int, cells: int) -> None:
-    drawn = bar(done, begun, done + begun + rest, cells)
+def test_bars_show_progress(done: int, begun: int, open_count: int, cells: int) -> None:
+    drawn = bar(done, begun, done + begun + open_count, cells)
     assert (len(drawn), list(drawn)) == (cells, sorted(drawn, key="█▒·".index))
-    total = done + begun + rest
+    total = done + begun + open_count
     assert ("█" * cells == drawn) == (done == total > 0)
     if cells >= 3:
         assert ("█" in drawn) == (done > 0)
         assert ("▒" in drawn) == (begun > 0)
-        assert ("·" in drawn) == (rest > 0 or not total)
+        assert ("·" in drawn) == (open_count > 0 or not total)
 
 
-def seen_by(room: Class, who: str) -> StudyView:
-    view = study_view(OpenWorkspace(room.workspace, MAST, who, False))
+def view_of(room: Class, annotator: str) -> StudyView:
+    view = study_view(OpenWorkspace(room.workspace, MAST, annotator, False))
     assert view is not None
     return view
 
 
-def shown(view: StudyView, me: str, *titles: str) -> list[tuple[str, ...]]:
+def cells_of(view: StudyView, reader: str, *titles: str) -> list[tuple[str, ...]]:
     columns = {column.title: column for column in COLUMNS}
-    return [tuple(columns[title].cell(row) for title in titles) for row in table_rows(view, me)]
+    return [tuple(columns[title].cell(row) for title in titles) for row in table_rows(view, reader)]
 
 
 def counts(view: StudyView) -> tuple[str, ...]:
-    return shown(view, "", "assigned", "finished", "left")[0]
+    return cells_of(view, "", "assigned", "finished", "left")[0]
 
 
 def test_annotators_see_progress_without_conflicts_and_later_retests() -> None:
     room = Class(12, retests=0.2)
     room.finish(*room.order()[:11], mode=MODES[0])
     room.finish(*room.order()[:2], annotator="bob")
-    mine, theirs = seen_by(room, "alice"), seen_by(room, "carol")
+    mine = view_of(room, "alice")
+    theirs = view_of(room, "carol")
     assert mine.conflicts is None
     assert theirs.conflicts == 2
     assert mine.overlap == theirs.overlap == Overlap(12, 2, 9)
-    assert shown(mine, "alice", "retest") == [("1 to do",), ("",), ("",)]
-    assert shown(theirs, "carol", "retest") == [("0 of 2",), ("0 of 2",), ("",)]
+    assert cells_of(mine, "alice", "retest") == [("1 to do",), ("",), ("",)]
+    assert cells_of(theirs, "carol", "retest") == [("0 of 2",), ("0 of 2",), ("",)]
     assert len(mine.progress[0].retests.due) == 1
     assert counts(mine) == counts(theirs) == ("12", "11", "1")
     assert "conflict" not in progress_text(mine) + protocol_text(mine, "A")
@@ -93,28 +94,28 @@ def test_annotators_see_progress_without_conflicts_and_later_retests() -> None:
 def test_the_protocol_is_described() -> None:
     study = Study("mast@1", ("alice", "bo\x1bb"), ("carol",), (("t1", "t2"), ("t3",)))
     view = StudyView(study, (), Overlap(3, 0, 0), False, None)
-    words = protocol_text(view, "A")
-    assert "3 traces in 2 batches" in words
-    assert "\x1b" not in words
-    assert not missing(words, "carol decides", "work blind")
+    text = protocol_text(view, "A")
+    assert "3 traces in 2 batches" in text
+    assert "\x1b" not in text
+    assert not missing(text, "carol decides", "work blind")
     assisted = structs.replace(study, blind=False, withheld=0.25, retests=0.1)
-    words = protocol_text(replace(view, study=assisted), "A")
-    assert "on 25% of each annotator's traces" in words
-    assert "10% of each annotator's finished traces have a retest" in words
+    text = protocol_text(replace(view, study=assisted), "A")
+    assert "on 25% of each annotator's traces" in text
+    assert "10% of each annotator's finished traces have a retest" in text
     alone = structs.replace(study, per_trace=1, annotators=("alice",))
-    words = protocol_text(replace(view, study=alone, overlap=Overlap(0, 0, 0)), "A")
-    assert "carol" not in words
-    assert "by one; each annotator" in words
+    text = protocol_text(replace(view, study=alone, overlap=Overlap(0, 0, 0)), "A")
+    assert "carol" not in text
+    assert "by one; each annotator" in text
 
 
 def test_overlapping_places_are_no_conflicts(tmp_path: Path) -> None:
-    office = Office(tmp_path / "set")
-    office.label("alice", "one", {"1.3": (3, 6), "3.1": (2, 3)})
-    office.label("bob", "one", {"1.3": (4, 8), "3.1": (7, 8)})
-    office.set_study(who="carol", adjudicators=())
-    with office.store() as store:
+    team = TeamDir(tmp_path / "set")
+    team.label("alice", "one", {"1.3": (3, 6), "3.1": (2, 3)})
+    team.label("bob", "one", {"1.3": (4, 8), "3.1": (7, 8)})
+    team.set_study(author="carol", adjudicators=())
+    with team.store() as store:
         opened = OpenWorkspace(store, MAST, "carol", False)
-        seen = study_view(opened, [office.trace("one")])
+        seen = study_view(opened, [team.trace("one")])
         quick = study_view(opened, count_conflicts=False)
     assert seen is not None
     assert quick is not None
@@ -125,8 +126,8 @@ def test_overlapping_places_are_no_conflicts(tmp_path: Path) -> None:
 def test_annotators_see_their_own_shares() -> None:
     room = Class(12, overlap=0.5, withheld=0.25)
 
-    def shares(who: str) -> list[tuple[str, ...]]:
-        return shown(seen_by(room, who), who, "with others", "without suggestions")
+    def shares(annotator: str) -> list[tuple[str, ...]]:
+        return cells_of(view_of(room, annotator), annotator, "with others", "without suggestions")
 
     assert shares("carol") == [("6", "2"), ("6", "2"), ("", "")]
     assert shares("alice") == [("6", "2"), ("", ""), ("", "")]
@@ -146,14 +147,14 @@ def test_assignments_are_described() -> None:
     *_, ann, other = assignment_text(None, study).splitlines()
     assert ann.startswith("ann     12 traces")
     assert other.startswith("李明明  12 traces")
-    before = study_of(TRACES, per_trace=1)
-    words = assignment_text(before, study_of(TRACES))
-    assert "alice  6 → 12 traces" in words
+    previous = study_of(TRACES, per_trace=1)
+    text = assignment_text(previous, study_of(TRACES))
+    assert "alice  6 → 12 traces" in text
     assert preview_text(study_of(TRACES), study_of(TRACES)) == "Nothing changes."
 
 
 def test_changes_of_the_protocol_name_their_effect() -> None:
-    before = study_of(TRACES)
+    previous = study_of(TRACES)
     values: dict[str, object] = {
         "blind": True,
         "withheld": 0.5,
@@ -167,35 +168,35 @@ def test_changes_of_the_protocol_name_their_effect() -> None:
     }
     assert values.keys() == EFFECTS.keys()
     for field, value in values.items():
-        after = structs.replace(before, **{field: value})
-        assert effect_lines(before, after, {}) == [EFFECTS[field]]
-        assert "Who labels what stays as it is." not in assignment_text(before, after)
-        assert EFFECTS[field] in preview_text(before, after)
+        changed = structs.replace(previous, **{field: value})
+        assert effect_lines(previous, changed, {}) == [EFFECTS[field]]
+        assert "Who labels what stays as it is." not in assignment_text(previous, changed)
+        assert EFFECTS[field] in preview_text(previous, changed)
 
 
 def test_reassigned_traces_are_counted() -> None:
     set_up = Class(traces=4)
     put(set_up.open("t00"), MODES[0], span(0))
-    after = structs.replace(set_up.study, annotators=("bob", "carol"))
-    assert count_reassigned_traces(set_up.workspace, after) == {"alice": 1}
-    words = preview_text(set_up.study, after, lost_traces={"alice": 1})
-    assert "alice has begun 1 trace that would no longer be theirs." in words
-    assert "The traces are assigned again" in words
-    check_changes(set_up.workspace, after)
+    changed = structs.replace(set_up.study, annotators=("bob", "carol"))
+    assert count_reassigned_traces(set_up.workspace, changed) == {"alice": 1}
+    text = preview_text(set_up.study, changed, lost_traces={"alice": 1})
+    assert "alice has begun 1 trace that would no longer be theirs." in text
+    assert "The traces are assigned again" in text
+    check_changes(set_up.workspace, changed)
 
 
 def test_selections_of_traces(tmp_path: Path) -> None:
-    office = Office(tmp_path / "set")
-    library: list[Trace] = [office.trace(name) for name in ("one", "two", "three")]
+    team = TeamDir(tmp_path / "set")
+    library: list[Trace] = [team.trace(name) for name in ("one", "two", "three")]
     ids = sorted(trace.identity.trace_id for trace in library)
     (whole,) = trace_selections(library, ids, ids[:1], None)
     assert whole.title == "the library (3)"
-    _, few, known = trace_selections(library, ids[:1], [*ids, "elsewhere"], None)
+    _, few, every = trace_selections(library, ids[:1], [*ids, "elsewhere"], None)
     assert (few.title, few.ids) == ("listed there (1)", (ids[0],))
     assert [trace.identity.trace_id for trace in few.traces] == ids[:1]
-    assert (known.title, known.traces) == ("all that is known (4)", ())
-    before: Study = study_of(("x",))
-    assert trace_selections(library, ids, [], before)[0].title == "as they are (1)"
+    assert (every.title, every.traces) == ("all that is known (4)", ())
+    previous: Study = study_of(("x",))
+    assert trace_selections(library, ids, [], previous)[0].title == "as they are (1)"
     assert trace_selections([], [], [], None) == ()
 
 
@@ -241,14 +242,14 @@ def test_forms_are_read() -> None:
         texts_of(None, ["alice", "bob"]), taxonomy="mast@1", previous=None, traces=["t1", "t2"]
     )
     assert study == Study("mast@1", ("alice", "bob"), batches=(("t1", "t2"),))
-    before = Study("mast@1", ("alice", "bob"), batches=(("t1",),), reasons=True, boundaries=True)
-    texts = {**texts_of(before, ()), "seed": "7", "sight": "assisted", "withheld": "12.5"}
-    after = study_from_texts(texts, taxonomy="mast@1", previous=before)
-    assert after == structs.replace(before, seed=7, blind=False, withheld=0.125)
+    previous = Study("mast@1", ("alice", "bob"), batches=(("t1",),), reasons=True, boundaries=True)
+    texts = {**texts_of(previous, ()), "seed": "7", "sight": "assisted", "withheld": "12.5"}
+    changed = study_from_texts(texts, taxonomy="mast@1", previous=previous)
+    assert changed == structs.replace(previous, seed=7, blind=False, withheld=0.125)
 
 
 def test_invalid_fields_are_refused() -> None:
-    for field, text, words in (
+    for field, text, message in (
         ("annotators", " , ", "annotators: a study needs at least one"),
         ("annotators", "judge:x, b", "annotators: "),
         ("annotators", "a", "each trace needs 2 annotators"),
@@ -263,5 +264,5 @@ def test_invalid_fields_are_refused() -> None:
         ("seed", "", "seed: “” is no whole number"),
     ):
         texts = {**texts_of(None, ["a", "b"]), field: text}
-        with pytest.raises(MastError, match=re.escape(words)):
+        with pytest.raises(MastError, match=re.escape(message)):
             study_from_texts(texts, taxonomy="mast@1", previous=None)

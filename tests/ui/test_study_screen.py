@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from threading import Event
 from typing import Any
 
@@ -15,31 +14,30 @@ from mast_tui.ui.library.screen import LibraryScreen
 from mast_tui.ui.study import screen as study_screen
 from mast_tui.ui.study.screen import StudyView, study_view
 from tests.session.studies import study_of
-from tests.ui.office import Office, last_message
 from tests.ui.stage import MAST, Stage, missing, stage
+from tests.ui.team_dir import TeamDir, last_message
 from tests.waiting import PATIENCE
 
 
 @pytest.fixture
-def office(tmp_path: Path) -> Office:
-    """Three traces that nobody has labelled."""
-    office = Office(tmp_path / "set")
+def team(team: TeamDir) -> TeamDir:
+    """Three traces without labels."""
     for name in ("one", "two", "three"):
-        office.file(name)
-    return office
+        team.file(name)
+    return team
 
 
-def study_in(office: Office) -> Study | None:
-    with office.store() as store:
+def study_in(team: TeamDir) -> Study | None:
+    with team.store() as store:
         return store.study(MAST.ref)
 
 
-def listed(on: Stage) -> list[str]:
-    return [row.trace_id for row in on.below(LibraryScreen).table.rows]
+def listed_ids(on: Stage) -> list[str]:
+    return [row.trace_id for row in on.open_screen(LibraryScreen).table.rows]
 
 
-async def test_a_study_is_set_up_by_keys(office: Office) -> None:
-    async with stage(office.folder, workspace=office.workspace, size=(80, 24)) as on:
+async def test_a_study_is_set_up_by_keys(team: TeamDir) -> None:
+    async with stage(team.folder, workspace=team.workspace, size=(80, 24)) as on:
         assert "mine to do" not in on.lines[0]
         await on.press("Y")
         assert "There is no study yet" in on.text
@@ -56,10 +54,10 @@ async def test_a_study_is_set_up_by_keys(office: Office) -> None:
         )
         assert "Enter sets it up" in on.lines[-1]
         assert "another choice" not in on.lines[-1]
-        assert study_in(office) is None
+        assert study_in(team) is None
         await on.press("enter")
         assert "The study is set up · L shows your traces" in last_message(on)
-        study = study_in(office)
+        study = study_in(team)
         assert study is not None
         assert (study.annotators, study.adjudicators) == (("alice", "bob"), ("carol",))
         assert (study.per_trace, study.blind) == (2, False)
@@ -71,31 +69,31 @@ async def test_a_study_is_set_up_by_keys(office: Office) -> None:
         assert "in the study already" in last_message(on)
         await on.press("L")
         assert "mine to do" in on.lines[0]
-        assert listed(on) == list(assigned(study, "alice"))
+        assert listed_ids(on) == list(assigned(study, "alice"))
 
 
-async def test_fixed_fields_are_refused_and_traces_added(office: Office) -> None:
-    office.label("alice", "one", {"1.3": (3, 8)})
-    ids = set_up(office, "one").traces
-    async with stage(office.folder, workspace=office.workspace) as on:
+async def test_fixed_fields_are_refused_and_traces_added(team: TeamDir) -> None:
+    team.label("alice", "one", {"1.3": (3, 8)})
+    ids = set_up(team, "one").traces
+    async with stage(team.folder, workspace=team.workspace) as on:
         assert "1 of 1 finished" in on.lines[0]
         assert "Nothing is left for you to do" in on.text
         await on.press("Y", "e", *["down"] * 14, "9", "enter")
         about = on.app.screen.query_one("#about", Static)
         assert "the seed can no longer change" in str(about.render())
         await on.press("escape", "escape", "a", "y")
-        study = study_in(office)
+        study = study_in(team)
         assert study is not None
         assert (study.seed, len(study.batches), len(study.traces)) == (0, 2, 3)
         assert study.batches[0] == ids
         assert "3 traces in 2 batches" in on.text
         await on.press("L")
-        assert listed(on) == [one for one in assigned(study, "alice") if one not in ids]
+        assert listed_ids(on) == [trace for trace in assigned(study, "alice") if trace not in ids]
 
 
-async def test_changes_are_shown_before_they_are_written(office: Office) -> None:
-    before = set_up(office, "one", "two", "three")
-    async with stage(office.folder, workspace=office.workspace) as on:
+async def test_changes_are_shown_before_they_are_written(team: TeamDir) -> None:
+    previous = set_up(team, "one", "two", "three")
+    async with stage(team.folder, workspace=team.workspace) as on:
         # The judge before the decision, places a conflict, reasons asked, texts masked, and
         # another seed.
         await on.press("Y", "e", *["down"] * 10, "space", "down", "space", "down", "space")
@@ -105,9 +103,9 @@ async def test_changes_are_shown_before_they_are_written(office: Office) -> None
         await on.press("escape")
         assert "another choice" in on.text
         await on.press("enter")
-        assert study_in(office) == before
+        assert study_in(team) == previous
         await on.press("enter")
-        study = study_in(office)
+        study = study_in(team)
         assert study is not None
         assert (study.judge_first, study.boundaries, study.reasons) == (True, True, True)
         assert study.redact
@@ -116,46 +114,46 @@ async def test_changes_are_shown_before_they_are_written(office: Office) -> None
         assert "Nothing is changed yet" in on.text
 
 
-async def test_a_study_of_the_listed_traces(office: Office) -> None:
-    async with stage(office.folder, workspace=office.workspace) as on:
+async def test_a_study_of_the_listed_traces(team: TeamDir) -> None:
+    async with stage(team.folder, workspace=team.workspace) as on:
         await on.press("/", *"one.json", "enter", "Y", "e", *", bob", "down", "down", "space")
         assert "listed there (1)" in on.text
         await on.press("enter")
         assert "1 trace, each labelled by every annotator." in on.text
         await on.press("enter")
-        study = study_in(office)
+        study = study_in(team)
         assert study is not None
         assert len(study.traces) == 1
         await on.press("a")
         assert not missing(on.text, "Add 2 traces?", "alice  1 → 3 traces")
 
 
-async def test_annotators_join_and_leave(office: Office) -> None:
-    set_up(office, "one", "two", "three", per_trace=1)
-    async with stage(office.folder, workspace=office.workspace, annotator="carol") as on:
+async def test_annotators_join_and_leave(team: TeamDir) -> None:
+    set_up(team, "one", "two", "three", per_trace=1)
+    async with stage(team.folder, workspace=team.workspace, annotator="carol") as on:
         await on.press("Y", "n", *"dora", "enter")
         assert "dora   0 traces" in on.text
         await on.press("y")
-        study = study_in(office)
+        study = study_in(team)
         assert study is not None
         assert study.present == ("alice", "bob", "dora")
         had = len(assigned(study, "alice"))
         await on.press("g", "r")
         assert f"alice  {had} → 0 traces" in on.text
         await on.press("n")
-        assert study_in(office) == study
+        assert study_in(team) == study
         await on.press("x", "y")
-        after = study_in(office)
+        after = study_in(team)
         assert after is not None
         assert (after.present, assigned(after, "alice")) == (("bob", "dora"), ())
         await on.press("n", *"bob", "enter")
-        assert study_in(office) == after
+        assert study_in(team) == after
 
 
 async def test_keys_work_while_conflicts_are_counted(
-    office: Office, monkeypatch: pytest.MonkeyPatch
+    team: TeamDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    set_up(office, "one")
+    set_up(team, "one")
     counted = Event()
 
     def slow_view(*args: Any, **options: Any) -> StudyView | None:
@@ -163,7 +161,7 @@ async def test_keys_work_while_conflicts_are_counted(
         return study_view(*args, **options)
 
     monkeypatch.setattr(study_screen, "study_view", slow_view)
-    async with stage(office.folder, workspace=office.workspace, annotator="carol") as on:
+    async with stage(team.folder, workspace=team.workspace, annotator="carol") as on:
         await on.send("Y", "x")
         await on.until(lambda: "Move the cursor to an annotator" in on.text)
         await on.send("n", *"dora", "enter")
@@ -171,19 +169,19 @@ async def test_keys_work_while_conflicts_are_counted(
         counted.set()
 
 
-def set_up(office: Office, *names: str, **fields: object) -> Study:
+def set_up(team: TeamDir, *names: str, **fields: object) -> Study:
     """Set up a study of these traces by carol."""
-    with office.store() as store:
-        ids = sorted(register_opened_trace(store, office.trace(name)) for name in names)
+    with team.store() as store:
+        ids = sorted(register_opened_trace(store, team.trace(name)) for name in names)
         study = study_of(tuple(ids), **fields)
         set_study(store, "carol", study)
     return study
 
 
-async def test_annotators_who_have_left_are_named(office: Office) -> None:
+async def test_annotators_who_have_left_are_named(team: TeamDir) -> None:
     people = ("alice", "bob", "eve")
-    set_up(office, "one", annotators=people, memberships=(Membership("bob", 0, 1),))
-    async with stage(office.folder, workspace=office.workspace) as on:
+    set_up(team, "one", annotators=people, memberships=(Membership("bob", 0, 1),))
+    async with stage(team.folder, workspace=team.workspace) as on:
         await on.press("Y")
         assert "alice and eve label; where they differ anyone may decide." in on.text
         assert "bob has left; their finished traces count." in on.text

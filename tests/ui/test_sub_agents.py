@@ -11,7 +11,9 @@ from mast_tui.traces.sub_agent_steps import SubAgentFinder
 from mast_tui.ui.trace_view.folding import FoldedSteps, steps_of_sub_agent, steps_under
 from tests.ui.long_trace import GlancedTrace, LongTrace
 
-CALL, RESULT, SAYS = SpanKind.TOOL_CALL, SpanKind.TOOL_RESULT, SpanKind.MESSAGE
+CALL = SpanKind.TOOL_CALL
+RESULT = SpanKind.TOOL_RESULT
+SAYS = SpanKind.MESSAGE
 
 
 @dataclass
@@ -24,7 +26,7 @@ class Step:
     role: Role = Role.AGENT
 
 
-class Told(LongTrace):
+class ListedTrace(LongTrace):
     """A trace of these steps."""
 
     def __init__(self, *steps: Step) -> None:
@@ -44,11 +46,11 @@ def finder_of(trace: LongTrace) -> SubAgentFinder:
 
 def beginnings(trace: LongTrace) -> list[tuple[int, int]]:
     finder = finder_of(trace)
-    found = (finder.beginning_at(index) for index in range(len(trace)))
-    return [block for block in found if block is not None]
+    blocks = (finder.beginning_at(index) for index in range(len(trace)))
+    return [block for block in blocks if block is not None]
 
 
-NESTED = Told(
+NESTED = ListedTrace(
     Step("u1"),
     Step("c1:call", CALL),
     Step("t1/u1", parent="c1:call", agent="user", role=Role.USER),
@@ -76,7 +78,7 @@ def test_folds_of_nested_sub_agents() -> None:
 
 
 def test_two_sub_agents_in_sequence() -> None:
-    trace = Told(
+    trace = ListedTrace(
         Step("c1:call", CALL),
         Step("c2:call", CALL),
         Step("t1/a", parent="c1:call"),
@@ -92,7 +94,7 @@ def test_two_sub_agents_in_sequence() -> None:
 
 
 def test_sub_agents_of_files_and_parts_of_records() -> None:
-    parts = Told(
+    parts = ListedTrace(
         Step("u1"),
         Step("m1", CALL),
         Step("m1/2", CALL),
@@ -102,7 +104,7 @@ def test_sub_agents_of_files_and_parts_of_records() -> None:
         Step("m3/2", RESULT, parent="m1/2"),
     )
     assert beginnings(parts) == []
-    trace = Told(
+    trace = ListedTrace(
         Step("u1"),
         Step("t1/a", place="agent-1.jsonl line 1"),
         Step("t1/b", place="agent-1.jsonl line 2"),
@@ -118,7 +120,7 @@ def test_an_open_sub_agent_ends_at_the_last_known_step() -> None:
     assert (finder.beginning_at(2), finder.beginning_at(4)) == ((2, 8), (4, 7))
 
 
-class Threaded(Told):
+class Threaded(ListedTrace):
     """A trace that knows the threads of its spans."""
 
     def has_one_thread(self, first: int, end: int, /) -> bool:
@@ -132,8 +134,8 @@ def test_steps_of_one_thread_are_skipped() -> None:
         finder = SubAgentFinder()
         while finder.span_count < len(trace):
             finder.read_until(trace, min(len(trace), finder.span_count + slices))
-        found = (finder.beginning_at(index) for index in range(len(trace)))
-        assert [block for block in found if block is not None] == [(2, 9), (4, 7)], slices
+        blocks = (finder.beginning_at(index) for index in range(len(trace)))
+        assert [block for block in blocks if block is not None] == [(2, 9), (4, 7)], slices
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mast_tui.ui.widgets.taxonomy_panel import ModeState, TaxonomyPanel
 from tests.taxonomy.test_levels import desk
-from tests.ui.stage import AppWith
+from tests.ui.stage import WidgetApp
 
 WIDTH = 34
 
@@ -14,7 +14,7 @@ def rows(panel: TaxonomyPanel) -> list[str]:
 
 
 async def test_the_taxonomy_has_rows_and_folds() -> None:
-    app = AppWith(TaxonomyPanel())
+    app = WidgetApp(TaxonomyPanel())
     async with app.run_test() as pilot:
         panel = app.query_one(TaxonomyPanel)
         panel.show_taxonomy(desk())

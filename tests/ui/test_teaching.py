@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import ThreadingHTTPServer
-from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -20,8 +19,8 @@ from mast_tui.ui.judge_runs.teaching import TeachingScreen
 from mast_tui.workspace.registers.hold_out import TracePart, set_split, trace_part
 from scripts.practice_server import Errors, Handler
 from tests.cli.conftest import configure
-from tests.ui.office import Office, last_message
 from tests.ui.stage import MAST, Stage, missing, stage
+from tests.ui.team_dir import TeamDir, last_message
 from tests.ui.test_runs import counts
 
 NAMES = [f"run{number}" for number in range(16)]
@@ -47,28 +46,27 @@ def practice_model(**errors: Any) -> Iterator[None]:
 
 
 @pytest.fixture
-def office(tmp_path: Path) -> Office:
+def team(team: TeamDir) -> TeamDir:
     """Sixteen traces on which two people agree that only a repetition shows."""
-    office = Office(tmp_path / "set")
     for name in NAMES:
-        for who in ("alice", "bob"):
-            office.label(who, name, {"1.3": (3, 8)})
-    with office.store() as workspace:
+        for annotator in ("alice", "bob"):
+            team.label(annotator, name, {"1.3": (3, 8)})
+    with team.store() as workspace:
         set_split(workspace, 0, 0.5)
-    return office
+    return team
 
 
-async def judge(office: Office) -> None:
-    """Have the practice model judge all traces."""
+async def judge_all(team: TeamDir) -> None:
+    """Judge all traces with the practice model."""
     setup = configured_setup(MAST, read_judge_configuration())
-    traces = [office.trace(name) for name in NAMES]
-    with office.store() as workspace:
+    traces = [team.trace(name) for name in NAMES]
+    with team.store() as workspace:
         summary = await run_model_judge(setup, traces, workspace)
     assert not summary.failed
 
 
 async def judge_ended(on: Stage) -> None:
-    """Wait until the judge that is at work is through."""
+    """Wait until the running judge has finished."""
     await on.until(lambda: on.app.judge_at_work is None)
     await on.press()
 
@@ -88,17 +86,17 @@ async def teach_by_guideline(on: Stage, text: str) -> None:
     await on.press("c")
 
 
-async def test_a_judge_is_taught_by_an_example(office: Office) -> None:
+async def test_a_judge_is_taught_by_an_example(team: TeamDir) -> None:
     with practice_model(false_alarms={"2.6": "I restart it"}):
-        await judge(office)
-        async with stage(office.folder, workspace=office.workspace) as on:
+        await judge_all(team)
+        async with stage(team.folder, workspace=team.workspace) as on:
             await on.press("R")
             await on.press("c")
             screen = on.app.screen
             assert isinstance(screen, ComparisonScreen)
             assert "held out" in on.text
-            before = counts(on)
-            assert int(before["not in gold"]) == 5
+            earlier = counts(on)
+            assert int(earlier["not in gold"]) == 5
             # The reason of the judge, and that people say the opposite.
             await on.press("tab")
             assert not missing(on.text, "judge: present “I restart it”: it says", "alice: absent")
@@ -109,10 +107,10 @@ async def test_a_judge_is_taught_by_an_example(office: Office) -> None:
             await on.press("t")
             teach = on.app.screen
             assert isinstance(teach, TeachingScreen)
-            words = teach.detail.text
-            assert "1 example" in words
-            assert '"mode": "2.6", "verdict": "absent", "rationale": "it was asked to"' in words
-            assert not missing(words, "cost", "tokens in")
+            text = teach.detail.text
+            assert "1 example" in text
+            assert '"mode": "2.6", "verdict": "absent", "rationale": "it was asked to"' in text
+            assert not missing(text, "cost", "tokens in")
             assert teach.detail.border_title is not None
             assert "tokens" in teach.detail.border_title
             await on.press("enter")
@@ -122,16 +120,16 @@ async def test_a_judge_is_taught_by_an_example(office: Office) -> None:
             await on.press("R")
             await on.press("c")
             assert not missing(on.text, ": better (p = ", "2.6 better")
-            after = counts(on)
-            assert after["not in gold"] == "0"
-            assert float(after["TNR"][:4]) > float(before["TNR"][:4])
+            later = counts(on)
+            assert later["not in gold"] == "0"
+            assert float(later["TNR"][:4]) > float(earlier["TNR"][:4])
             await on.press("v")
             assert "is the default judge now" in last_message(on)
-            with office.store() as workspace:
+            with team.store() as workspace:
                 (version,) = versions(workspace, MAST.ref).values()
                 assert default_judge(workspace, MAST.ref) == version.judge
-                assert [one.reason for one in mistakes(workspace, MAST.ref)] == ["it was asked to"]
-                assert {one.trace_id for one in version.examples} <= {
+                assert [m.reason for m in mistakes(workspace, MAST.ref)] == ["it was asked to"]
+                assert {m.trace_id for m in version.examples} <= {
                     trace.trace_id
                     for trace in workspace.traces()
                     if trace_part(workspace, trace.trace_id) is TracePart.DEVELOPMENT
@@ -145,10 +143,10 @@ async def test_a_judge_is_taught_by_an_example(office: Office) -> None:
             assert "Back to the judge of the configuration" in last_message(on)
 
 
-async def test_a_judge_is_taught_by_guidelines(office: Office) -> None:
+async def test_a_judge_is_taught_by_guidelines(team: TeamDir) -> None:
     with practice_model(false_alarms={"2.6": "I restart it"}):
-        await judge(office)
-        async with stage(office.folder, workspace=office.workspace) as on:
+        await judge_all(team)
+        async with stage(team.folder, workspace=team.workspace) as on:
             await on.press("R")
             await on.press("c")
             await teach_by_guideline(on, "A restart is no mismatch")
@@ -159,10 +157,10 @@ async def test_a_judge_is_taught_by_guidelines(office: Office) -> None:
             assert "These traces have measured 1 version before: they are used up" in on.text
 
 
-async def test_a_correct_judge_has_nothing_to_learn(office: Office) -> None:
+async def test_a_correct_judge_has_nothing_to_learn(team: TeamDir) -> None:
     with practice_model():
-        await judge(office)
-        async with stage(office.folder, workspace=office.workspace) as on:
+        await judge_all(team)
+        async with stage(team.folder, workspace=team.workspace) as on:
             await on.press("R")
             await on.press("c")
             await on.press("t")

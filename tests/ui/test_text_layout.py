@@ -50,19 +50,19 @@ def laid_out(text: str, width: int) -> TextLayout:
 @example("a" * 9 + "界" * 30, 10, 0)
 def test_rows_hold_the_text_in_order_and_fit(text: str, width: int, column: int) -> None:
     layout = laid_out(text, width)
-    place = 0
+    offset = 0
     starts = set()
     for index in range(layout.rows):
         row = layout.row(index)
-        assert row.start == place
+        assert row.start == offset
         assert row.start < row.end or row.start == row.end == len(text)
         assert row.shown == safe_line(re.sub(r"\r?\n\Z", "", text[row.start : row.end]))
         assert cell_len(row.shown.removesuffix(" ")) <= width
         assert row.start <= row.offset_at(column) <= max(row.start, row.end - 1)
-        place = row.end
+        offset = row.end
         starts.add(row.start)
-    assert place == len(text)
-    assert {0, *(place + 1 for place, char in enumerate(text) if char == "\n")} <= starts
+    assert offset == len(text)
+    assert {0, *(offset + 1 for offset, char in enumerate(text) if char == "\n")} <= starts
 
 
 @given(st.text("ab \n", max_size=300), widths)
@@ -81,8 +81,8 @@ def test_code_points_are_found_in_their_row(text: str, width: int, data: st.Data
     layout = TextLayout(text, width)
     row = layout.row(layout.row_of(offset))
     assert row.start <= offset < row.end or not text
-    again = laid_out(text, width)
-    assert again.row(again.row_of(offset)) == row
+    second_layout = laid_out(text, width)
+    assert second_layout.row(second_layout.row_of(offset)) == row
 
 
 @given(texts, widths, st.data())
@@ -105,14 +105,14 @@ def test_quotes_are_shown_in_parts(text: str, width: int, data: st.DataObject) -
     start = data.draw(st.integers(0, len(text)))
     end = data.draw(st.integers(start, len(text)))
     layout = laid_out(text, width)
-    shown = []
+    parts = []
     for index in range(layout.rows):
         row = layout.row(index)
         part = row.slice_of(start, end)
         if part is not None:
             assert 0 <= part[0] < part[1] <= len(row.shown)
-            shown.append(row.shown[part[0] : part[1]])
-    assert "".join(shown) == "".join(map(safe_line, text[start:end].split("\n")))
+            parts.append(row.shown[part[0] : part[1]])
+    assert "".join(parts) == "".join(map(safe_line, text[start:end].split("\n")))
 
 
 LINES = (
@@ -148,14 +148,14 @@ seeds = pytest.mark.parametrize("seed", range(3))
 def test_blocks_are_the_same_from_any_offset(seed: int) -> None:
     text = mixed_text(seed)
     random = Random(seed)
-    place = 0
-    while place < len(text):
-        start, end = block_at(text, place)
-        assert start == place
+    expected_start = 0
+    while expected_start < len(text):
+        start, end = block_at(text, expected_start)
+        assert start == expected_start
         assert start < end <= start + 2 * BLOCK_CHARS + 2
         for offset in {end - 1, *(random.randrange(start, end) for _ in range(5))}:
             assert block_at(text, offset) == (start, end)
-        place = end
+        expected_start = end
 
 
 @pytest.mark.slow
@@ -175,8 +175,8 @@ def test_rows_are_the_same_from_any_offset(seed: int) -> None:
         offset = random.randrange(row.start, row.end)
         assert layout.row_at(offset) == row
         step = random.randrange(-60, 60)
-        wanted = rows[max(0, min(number + step, len(rows) - 1))]
-        assert layout.step(offset, step) == wanted.start
+        target_row = rows[max(0, min(number + step, len(rows) - 1))]
+        assert layout.step(offset, step) == target_row.start
         assert layout.row(layout.row_of(offset)) == row
     while not layout.complete:
         layout.work_out_next()

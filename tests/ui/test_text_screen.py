@@ -16,7 +16,7 @@ from tests.ui.stage import Stage, call, missing, result, shown_key, stage, write
 TRUTH = "the pod was out of memory"
 
 
-def shown(on: Stage) -> str:
+def text_of(on: Stage) -> str:
     return on.screen(TextScreen).lines.text
 
 
@@ -52,7 +52,7 @@ def test_the_answer_page_has_sections_under_headings() -> None:
     ]
     headings = [page.text[p.start : p.end] for p in page.parts if p.name == "heading"]
     assert [heading.partition(" (")[0] for heading in headings] == [
-        TITLES[name] for name, _found in key.sections()
+        TITLES[name] for name, _value in key.sections()
     ]
     assert {"target:", "passed:"} <= {page.text[p.start : p.end] for p in page.parts}
 
@@ -60,7 +60,7 @@ def test_the_answer_page_has_sections_under_headings() -> None:
 async def test_the_answer_key_is_shown_searched_and_copied(path: Path) -> None:
     async with stage(path) as on:
         await on.press("i")
-        text = shown(on)
+        text = text_of(on)
         assert text.startswith("Expected actions (1)\n1. describe\n     pod: checkout-2")
         assert not missing(text, "     lines: [1, 2]", f"ground_truth: {TRUTH}", "reward: 0.25")
         assert "-64Mi\n+128Mi" in text
@@ -81,7 +81,7 @@ async def test_the_answer_key_is_shown_searched_and_copied(path: Path) -> None:
         await on.press("escape", "escape")
         assert not on.app.screen.is_modal
         await on.press("i", "y")
-        assert on.app.clipboard == shown(on)
+        assert on.app.clipboard == text_of(on)
         assert "the answer key" in on.message
 
 
@@ -101,7 +101,7 @@ async def test_blind_annotators_see_the_answer_key_after_revealing(path: Path) -
         await on.press("r", "y")
         assert "i shows the answer key" in on.message
         await on.press("i")
-        assert TRUTH in shown(on)
+        assert TRUTH in text_of(on)
 
 
 async def test_a_trace_without_answer_key(tmp_path: Path) -> None:
@@ -121,13 +121,13 @@ async def test_sums_of_time_tokens_and_prices(tmp_path: Path) -> None:
     path = write_trace(tmp_path / "run.json", steps, model="m-1")
     async with stage(path) as on:
         await on.press("$")
-        assert not missing(shown(on), "1m00s    1,000,000             500", "no prices for m-1")
+        assert not missing(text_of(on), "1m00s    1,000,000             500", "no prices for m-1")
         await on.press("$")
         assert on.app.screen is on.annotate
         configure('[judge.prices."m-1"]\ninput = 2.0\noutput = 10.0\n')
         await on.press("$")
-        assert "500     2" in shown(on)
-        assert "no prices" not in shown(on)
+        assert "500     2" in text_of(on)
+        assert "no prices" not in text_of(on)
 
 
 async def test_files_are_shown_as_of_the_open_step(tmp_path: Path) -> None:
@@ -146,13 +146,13 @@ async def test_files_are_shown_as_of_the_open_step(tmp_path: Path) -> None:
         await on.press("escape", "G", "k", "k", "s")
         assert not missing(on.text, "1 change, the last in #2", "result")
         await on.press("enter")
-        assert shown(on).split("\n")[-1] == "x = 1"
+        assert text_of(on).split("\n")[-1] == "x = 1"
         await on.press("enter")
         assert on.app.screen is on.annotate
         assert on.annotate.index == 1
         await on.press("G", "s")
         await on.press("enter")
-        assert shown(on).split("\n") == [
+        assert text_of(on).split("\n") == [
             *("/a.py", "", "Change in #4", "-1", "+2", ""),
             *("Change in #2", "@@ all of it @@", "+x = 1", ""),
             *("The whole file, unless a command has changed it otherwise", "x = 2"),
@@ -161,7 +161,7 @@ async def test_files_are_shown_as_of_the_open_step(tmp_path: Path) -> None:
         assert on.app.screen is on.annotate
         await on.press("s")
         await on.press(*"rewards", "enter")
-        assert "reward: 0.25" in shown(on)
+        assert "reward: 0.25" in text_of(on)
 
 
 async def test_a_long_answer_key_is_scrolled(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ from mast_tui.ui.textual_internals import (
 )
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from tests.ui.settle import settle
-from tests.ui.stage import AppWith
+from tests.ui.stage import WidgetApp
 
 
 class PlainApp(TextualApp):
@@ -44,11 +44,11 @@ class PlainApp(TextualApp):
 
 
 async def test_styles_of_a_screen_are_loaded_before_it_is_shown(tmp_path: Path) -> None:
-    place = tmp_path / "one.tcss"
-    place.write_text("Static { width: 7; }")
+    path = tmp_path / "one.tcss"
+    path.write_text("Static { width: 7; }")
 
     class Styled(Screen[None]):
-        CSS_PATH = place
+        CSS_PATH = path
 
         def compose(self) -> ComposeResult:
             yield Static("two")
@@ -57,7 +57,7 @@ async def test_styles_of_a_screen_are_loaded_before_it_is_shown(tmp_path: Path) 
     async with app.run_test() as pilot:
         await app.push_screen(Styled())
         await settle(pilot)
-        assert app.stylesheet.has_source(str(place))
+        assert app.stylesheet.has_source(str(path))
         assert app.screen.query_one(Static).size.width == 7
 
 
@@ -132,14 +132,14 @@ async def test_components_have_the_styles_of_textual() -> None:
 @pytest.mark.lint
 def test_no_other_module_uses_private_names() -> None:
     private = _private_names()
-    found = []
+    uses = []
     root = Path(textual_internals.__file__).parent
     trees = {
         path: ast.parse(path.read_text("utf-8"))
         for path in root.rglob("*.py")
         if path != Path(textual_internals.__file__)
     }
-    own = {
+    own_names = {
         name
         for tree in trees.values()
         for node in ast.walk(tree)
@@ -150,11 +150,11 @@ def test_no_other_module_uses_private_names() -> None:
         for node in ast.walk(tree):
             if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "os":
                 continue
-            if isinstance(node, ast.Attribute) and node.attr in private - own:
-                found.append(f"{path.relative_to(root)}:{node.lineno}: {node.attr}")
+            if isinstance(node, ast.Attribute) and node.attr in private - own_names:
+                uses.append(f"{path.relative_to(root)}:{node.lineno}: {node.attr}")
             elif isinstance(node, ast.ImportFrom) and "._" in (node.module or ""):
-                found.append(f"{path.relative_to(root)}:{node.lineno}: {node.module}")
-    assert found == []
+                uses.append(f"{path.relative_to(root)}:{node.lineno}: {node.module}")
+    assert uses == []
 
 
 def _names_set_by(node: ast.AST) -> list[str]:
@@ -201,12 +201,12 @@ class Numbers(RenderCache):
         return Strip([Segment(self.words[y].ljust(self.size.width), style)])
 
 
-def kept_lines(widget: Numbers) -> list[str]:
+def rendered_lines(widget: Numbers) -> list[str]:
     return [strip.text for strip in widget.render_lines(widget.outer_size.region)]
 
 
 async def test_changed_lines_are_drawn_alone() -> None:
-    app = AppWith(Numbers())
+    app = WidgetApp(Numbers())
     async with app.run_test(size=(20, 10)) as pilot:
         widget = app.query_one(Numbers)
         await pilot.pause()
@@ -216,36 +216,37 @@ async def test_changed_lines_are_drawn_alone() -> None:
         widget.refresh(Region(0, 2, 5, 1))
         await pilot.pause()
         assert widget.made == [2]
-        assert [line[1] for line in kept_lines(widget)[1:-1]] == ["a", "a", "b", "a", "a", "a"]
-        widget.words[0], widget.words[5] = "first", "last"
+        assert [line[1] for line in rendered_lines(widget)[1:-1]] == ["a", "a", "b", "a", "a", "a"]
+        widget.words[0] = "first"
+        widget.words[5] = "last"
         widget.refresh(Region(0, 0, 5, 1), Region(0, 5, 5, 1))
         await pilot.pause()
-        inner = [line[1:6].strip() for line in kept_lines(widget)[1:-1]]
+        inner = [line[1:6].strip() for line in rendered_lines(widget)[1:-1]]
         assert inner == ["first", "a", "b", "a", "a", "last"]
         widget.made.clear()
         await pilot.resize_terminal(30, 10)
         await pilot.pause()
         assert set(widget.made) == set(range(HEIGHT))
-        assert {len(line) for line in kept_lines(widget)} == {30}
+        assert {len(line) for line in rendered_lines(widget)} == {30}
         widget.border_title = "Title"
         await pilot.pause()
-        assert "Title" in kept_lines(widget)[0]
+        assert "Title" in rendered_lines(widget)[0]
 
 
 async def test_another_theme_clears_the_cache() -> None:
-    class Themed(AppWith):
+    class Themed(WidgetApp):
         CSS = "Numbers { background: $primary; }"
 
     app = Themed(Numbers())
     async with app.run_test(size=(20, 10)) as pilot:
         widget = app.query_one(Numbers)
         await pilot.pause()
-        before = list(widget.render_lines(widget.outer_size.region))
+        previous = list(widget.render_lines(widget.outer_size.region))
         app.theme = "textual-light" if app.theme != "textual-light" else "nord"
         await pilot.pause()
         after = widget.render_lines(widget.outer_size.region)
-        assert [strip.text for strip in before] == [strip.text for strip in after]
-        assert before[3] != after[3]
+        assert [strip.text for strip in previous] == [strip.text for strip in after]
+        assert previous[3] != after[3]
 
 
 class Rows(VirtualLines):
@@ -263,7 +264,7 @@ class Rows(VirtualLines):
 
 
 async def test_heights_follow_the_number_of_rows() -> None:
-    app = AppWith(Rows())
+    app = WidgetApp(Rows())
     async with app.run_test(size=(20, 10)) as pilot:
         await pilot.pause()
         rows = app.query_one(Rows)
@@ -285,7 +286,7 @@ async def test_a_scroll_bar_is_drawn_only_if_a_size_has_changed(
         DEFAULT_CSS = "Bordered { height: 8; border: round red; }"
         rows = 100
 
-    app = AppWith(Bordered(), Static("one"))
+    app = WidgetApp(Bordered(), Static("one"))
     async with app.run_test(size=(20, 10)) as pilot:
         await pilot.pause()
         drawn: list[bool] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.ui.stage import SMALL, Stage, call, missing, stage, write_trace
-from tests.ui.test_sub_agents import CALL, RESULT, Step, Told
+from tests.ui.test_sub_agents import CALL, RESULT, ListedTrace, Step
 
 
 def numbers(on: Stage) -> list[int]:
@@ -108,7 +108,7 @@ async def test_similar_steps_are_folded_and_read_one_by_one(tmp_path: Path) -> N
 
 
 async def test_steps_of_a_sub_agent_are_folded(tmp_path: Path) -> None:
-    trace = Told(
+    trace = ListedTrace(
         Step("u1"),
         Step("c1:call", CALL),
         *(Step(f"t1/{n}", parent="c1:call", agent="helper") for n in range(5)),

@@ -53,35 +53,37 @@ class Counts:
     """The cost of one step."""
 
     def __init__(self, app: AppWithTimeline, trace: LongTrace) -> None:
-        self.app, self.trace = app, trace
+        self.app = app
+        self.trace = trace
         self.timeline = app.query_one(CountedTimeline)
         self.asked = self.drawn = self.made = self.moved = 0
 
-    async def of(self, pilot: Pilot[None], step: Callable[[], object]) -> Counts:
-        timeline, trace = self.timeline, self.trace
+    async def measure(self, pilot: Pilot[None], step: Callable[[], object]) -> Counts:
+        timeline = self.timeline
+        trace = self.trace
         await pilot.pause()
-        before = trace.asked, timeline.drawn, timeline.made, len(self.app.moves)
+        previous = trace.asked, timeline.drawn, timeline.made, len(self.app.moves)
         step()
         await pilot.pause()
         after = trace.asked, timeline.drawn, timeline.made, len(self.app.moves)
         self.asked, self.drawn, self.made, self.moved = (
-            b - a for a, b in zip(before, after, strict=True)
+            b - a for a, b in zip(previous, after, strict=True)
         )
         return self
 
 
 @asynccontextmanager
 async def timeline_of(
-    trace: LongTrace, *, behind: bool = False
+    trace: LongTrace, *, in_background: bool = False
 ) -> AsyncIterator[tuple[Pilot[None], Counts]]:
-    """A timeline with a trace, whose cost can be counted; without what goes on behind it, unless
-    that is asked for: it would look at all million spans."""
+    """Show a trace in a timeline, and count its cost; without the background index by default,
+    which would read all million spans."""
     app = AppWithTimeline()
     async with app.run_test(size=(100, HEIGHT)) as pilot:
         counts = Counts(app, trace)
         counts.timeline.show_trace(trace)
         await pilot.pause()
-        if not behind:
+        if not in_background:
             app.workers.cancel_all()
             await pilot.pause()
         yield pilot, counts
@@ -117,7 +119,7 @@ async def test_keys_read_only_visible_spans() -> None:
         assert timeline.facts.total == 1_000_000.0
         for name, step in STEPS.items():
             timeline.move_to(500_000 if timeline.row_count == 1_000_000 else 250_000)
-            await counts.of(pilot, partial(step, timeline))
+            await counts.measure(pilot, partial(step, timeline))
             assert counts.asked <= MOST, name
             assert counts.drawn <= 2 * HEIGHT, name
 
@@ -129,10 +131,10 @@ async def test_a_large_fold_costs_as_much_as_a_small_one() -> None:
         timeline.rows.fold(FoldedRun(5, 900_005, 1))
         timeline.rows_changed()
         timeline.move_to(6)
-        await counts.of(pilot, timeline.toggle_fold)
+        await counts.measure(pilot, timeline.toggle_fold)
         assert timeline.row_count == 1_000_000
         assert counts.asked <= MOST
-        await counts.of(pilot, lambda: timeline.go_to(800_000))
+        await counts.measure(pilot, lambda: timeline.go_to(800_000))
         assert counts.asked <= MOST
 
 
@@ -148,8 +150,8 @@ async def test_bars_follow_the_length_of_the_run() -> None:
         timeline = counts.timeline
         trace.change = later
         facts = timeline.facts._replace(total=1000.0)
-        before = [timeline.render_line(y).text for y in range(4)]
+        previous = [timeline.render_line(y).text for y in range(4)]
         message = Timeline.IndexGrown(trace, facts, False)
-        await counts.of(pilot, lambda: timeline.post_message(message))
+        await counts.measure(pilot, lambda: timeline.post_message(message))
         assert counts.drawn == counts.made <= 3
-        assert (timeline.render_line(3).text, timeline.facts.total) == (before[3], 1000.0)
+        assert (timeline.render_line(3).text, timeline.facts.total) == (previous[3], 1000.0)

@@ -5,30 +5,26 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mast_tui.ui.trace_view.folding import (
-    MAX_PERIOD,
-    Fold,
-    FoldedRun,
-    FoldedSteps,
-    TimelineRows,
-)
+from mast_tui.ui.trace_view.folding import MAX_PERIOD, Fold, FoldedRun, FoldedSteps, TimelineRows
 
 
 @st.composite
 def random_folds(draw: st.DrawFn) -> list[Fold]:
-    found: list[Fold] = []
+    folds: list[Fold] = []
     for _ in range(draw(st.integers(0, 8))):
-        first, length = draw(st.integers(1, 60)), draw(st.integers(1, 9))
+        first = draw(st.integers(1, 60))
+        length = draw(st.integers(1, 9))
         kind = draw(st.sampled_from(("run", "agent", "own")))
         if kind == "run":
-            period, times = draw(st.integers(1, MAX_PERIOD)), draw(st.integers(2, 6))
-            found.append(FoldedRun(first, first + period * times, period))
+            period = draw(st.integers(1, MAX_PERIOD))
+            times = draw(st.integers(2, 6))
+            folds.append(FoldedRun(first, first + period * times, period))
         elif kind == "agent":
-            found.append(FoldedSteps(first, first + length, "helper"))
+            folds.append(FoldedSteps(first, first + length, "helper"))
         else:
             head = draw(st.integers(max(0, first - 5), first - 1))
-            found.append(FoldedSteps(first, first + length, head=head))
-    return found
+            folds.append(FoldedSteps(first, first + length, head=head))
+    return folds
 
 
 def rows_of(folds: list[Fold], spans: int) -> TimelineRows:
@@ -39,7 +35,7 @@ def rows_of(folds: list[Fold], spans: int) -> TimelineRows:
     return rows
 
 
-def shown(rows: TimelineRows) -> list[tuple[int, Fold | None]]:
+def spans_and_folds(rows: TimelineRows) -> list[tuple[int, Fold | None]]:
     return [rows.span_and_fold(row) for row in range(len(rows))]
 
 
@@ -65,18 +61,18 @@ def test_rows_and_spans_are_mapped(folds: list[Fold], more: int) -> None:
     spans = all_spans(folds) + more
     rows = rows_of(folds, spans)
     expected = expected_rows(rows.folds, spans)
-    assert shown(rows) == expected
+    assert spans_and_folds(rows) == expected
     for index in range(spans):
-        at, line = rows.span_and_fold(rows.row_of(index))
+        span, line = rows.span_and_fold(rows.row_of(index))
         hiding = rows.fold_that_hides(index)
         if hiding is None:
-            assert (at, line) == (index, None)
+            assert (span, line) == (index, None)
             assert rows.shows(index)
         elif hiding.head is None:
             assert line == hiding
-            assert at == hiding.hidden_from <= index < hiding.end
+            assert span == hiding.hidden_from <= index < hiding.end
         else:
-            assert (at, rows.folded_under(at)) == (hiding.head, hiding)
+            assert (span, rows.folded_under(span)) == (hiding.head, hiding)
 
 
 @given(random_folds())
@@ -100,24 +96,24 @@ def test_unfolding_all_shows_one_row_for_each_span(folds: list[Fold]) -> None:
     rows = rows_of(folds, 80)
     for fold in rows.folds:
         rows.unfold(fold)
-    assert (rows.folds, shown(rows)) == ((), [(row, None) for row in range(80)])
+    assert (rows.folds, spans_and_folds(rows)) == ((), [(row, None) for row in range(80)])
 
 
 @given(random_folds(), st.sets(st.integers(0, 79)), st.integers(0, 79))
-def test_a_filter_shows_its_spans(folds: list[Fold], wanted: set[int], index: int) -> None:
+def test_a_filter_shows_its_spans(folds: list[Fold], matches: set[int], index: int) -> None:
     rows = rows_of(folds, 80)
-    before = shown(rows)
-    only = sorted(wanted)
+    previous = spans_and_folds(rows)
+    only = sorted(matches)
     rows.set_filter(only)
     assert rows.is_filtered
-    assert shown(rows) == [(index, None) for index in only]
-    assert rows.shows(index) == (index in wanted)
+    assert spans_and_folds(rows) == [(index, None) for index in only]
+    assert rows.shows(index) == (index in matches)
     if only:
         distance = abs(rows.index_at(rows.row_of(index)) - index)
-        assert distance == min(abs(one - index) for one in only)
+        assert distance == min(abs(match - index) for match in only)
     rows.set_filter(None)
     assert not rows.is_filtered
-    assert shown(rows) == before
+    assert spans_and_folds(rows) == previous
 
 
 def test_filters_and_growing_traces() -> None:
@@ -142,5 +138,5 @@ def test_a_million_rows_keep_only_their_folds() -> None:
     assert len(rows) == 100_001
     assert rows.span_and_fold(10) == (10, FoldedSteps(10, 900_010, "helper"))
     assert rows.index_at(11) == 900_010
-    kept = [value for value in vars(rows).values() if hasattr(value, "__len__")]
-    assert all(len(value) <= 1 for value in kept)
+    containers = [value for value in vars(rows).values() if hasattr(value, "__len__")]
+    assert all(len(value) <= 1 for value in containers)

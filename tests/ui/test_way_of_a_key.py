@@ -28,39 +28,39 @@ PAGE: Final = PACKAGE.parent / "docs" / "architecture.md"
 
 
 class CallRecorder:
-    """The files of the package on the way of a key through the event loop and the writer thread.
+    """The files of the package that a key press runs in the event loop and the writer thread.
 
-    ``there`` are those from which a piece of work is queued, and then those in the writer thread
-    from which SQLite is called; ``back`` those from which a row of the timeline is drawn.
+    ``to_disk`` are the files that queue work, then those that call SQLite in the writer thread;
+    ``to_screen`` are those that draw a row of the timeline.
     """
 
     def __init__(self) -> None:
-        self.there: list[str] = []
-        self.back: list[str] = []
+        self.to_disk: list[str] = []
+        self.to_screen: list[str] = []
 
     @contextmanager
     def recording(self, writer: Executor) -> Iterator[None]:
-        """Look at every call for a while."""
+        """Record every call until the end of the block."""
         assert threading.current_thread() is threading.main_thread()
-        before = sys.getprofile()
+        previous = sys.getprofile()
         sys.setprofile(self._look)
         writer.submit(sys.setprofile, self._look).result()
         try:
             yield
         finally:
-            writer.submit(sys.setprofile, before).result()
-            sys.setprofile(before)
+            writer.submit(sys.setprofile, previous).result()
+            sys.setprofile(previous)
 
-    def _look(self, frame: FrameType, event: str, what: object) -> None:
+    def _look(self, frame: FrameType, event: str, argument: object) -> None:
         if event == "call":
             if frame.f_code.co_name == "render_row" and _is_row_of_timeline(frame):
-                self._add(frame, self.back)
+                self._add(frame, self.to_screen)
             elif frame.f_code is Writes.do.__code__:
-                self._add(frame, self.there)
+                self._add(frame, self.to_disk)
         elif event == "c_call":
-            owner = getattr(what, "__self__", None)
+            owner = getattr(argument, "__self__", None)
             if isinstance(owner, sqlite3.Connection | sqlite3.Cursor):
-                self._add(frame, self.there)
+                self._add(frame, self.to_disk)
 
     def _add(self, frame: FrameType | None, way: list[str]) -> None:
         steps = []
@@ -68,7 +68,7 @@ class CallRecorder:
             steps.append(_file_of(frame))
             frame = frame.f_back
         for file in reversed(steps):
-            if file is not None and file not in (*self.there, *self.back):
+            if file is not None and file not in (*self.to_disk, *self.to_screen):
                 way.append(file)
 
 
@@ -97,5 +97,5 @@ async def test_the_page_lists_the_files_on_the_way(
     page = PAGE.read_text("utf-8").partition("\n## The way of a key\n")[2].partition("\n## ")[0]
     named = re.findall(r"^(\d+)\. `([\w/]+\.py)`", page, re.MULTILINE)
     assert [int(number) for number, _ in named] == list(range(1, len(named) + 1))
-    assert [file for _, file in named] == [*followed.there, *followed.back]
+    assert [file for _, file in named] == [*followed.to_disk, *followed.to_screen]
     assert f"it is {len(named)} files" in page

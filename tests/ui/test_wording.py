@@ -61,14 +61,14 @@ def test_offsets_and_durations() -> None:
 
 
 @given(st.floats(0, 1e6))
-def test_durations_use_the_right_unit(given_seconds: float) -> None:
-    shown = duration(given_seconds)
-    number, unit = re.findall(r"(\d+(?:\.\d)?)(ms|s|m|h)", shown)[-1]
+def test_durations_use_the_right_unit(seconds: float) -> None:
+    text = duration(seconds)
+    number, unit = re.findall(r"(\d+(?:\.\d)?)(ms|s|m|h)", text)[-1]
     assert float(number) < (1000 if unit == "ms" else 60)
 
 
 @pytest.mark.parametrize(
-    ("name", "cells", "shown"),
+    ("name", "cells", "expected"),
     [
         ("cart/run-1.json", 15, "cart/run-1.json"),
         ("recorded/otel/q01_kettle.otel", 25, "…ded/otel/q01_kettle.otel"),
@@ -77,16 +77,16 @@ def test_durations_use_the_right_unit(given_seconds: float) -> None:
         ("rollout-2026-09-21T14-13-05.jsonl#12", 17, "rollout-202…nl#12"),
     ],
 )
-def test_names_are_cut_in_the_middle(name: str, cells: int, shown: str) -> None:
-    assert name_within(name, cells) == shown
+def test_names_are_cut_in_the_middle(name: str, cells: int, expected: str) -> None:
+    assert name_within(name, cells) == expected
 
 
 @given(st.text(max_size=60), st.integers(1, 40))
 def test_names_fit_their_cells(name: str, cells: int) -> None:
-    shown = name_within(one_line(name), cells)
-    assert cell_len(shown) <= cells
+    fitted = name_within(one_line(name), cells)
+    assert cell_len(fitted) <= cells
     if cell_len(one_line(name)) <= cells:
-        assert shown == one_line(name)
+        assert fitted == one_line(name)
 
 
 INDEX_OF = SmallTrace("a", "b", "c", "d").index_of
@@ -98,10 +98,10 @@ def test_places_are_described() -> None:
     assert place_text(WHOLE_TRACE, INDEX_OF) == "the whole trace"
     assert place_text(Target("gone\x1b", "k1"), INDEX_OF) == "gone␛ to #2"
     target = Target("k1", "k1", "retry\n" + "x" * 100, 0, 106)
-    words = place_text(target, INDEX_OF)
-    assert words.startswith("“retry⏎x")
-    assert words.endswith("…” in #2")
-    assert len(words) == QUOTE_CHARS + len("“” in #2")
+    text = place_text(target, INDEX_OF)
+    assert text.startswith("“retry⏎x")
+    assert text.endswith("…” in #2")
+    assert len(text) == QUOTE_CHARS + len("“” in #2")
     assert place_text(target, INDEX_OF, quoted=False) == "#2"
 
 
@@ -120,7 +120,7 @@ def test_columns_of_names_and_times() -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "shown"),
+    ("names", "expected"),
     [
         (["user", "agent"], ["user", "agent"]),
         (["a_very_long_name_indeed", "user"], ["a_very_long_n…", "user"]),
@@ -135,15 +135,15 @@ def test_columns_of_names_and_times() -> None:
         (["x" * 20 + "1", "x" * 20 + "2"], ["xxxxxxxxxxxx…1", "xxxxxxxxxxxx…2"]),
     ],
 )
-def test_cut_names_stay_distinct(names: list[str], shown: list[str]) -> None:
-    assert list(distinct_names(tuple(names), 14).values()) == shown
+def test_cut_names_stay_distinct(names: list[str], expected: list[str]) -> None:
+    assert list(distinct_names(tuple(names), 14).values()) == expected
 
 
 @given(st.lists(st.text("ab_ 界", max_size=20), unique=True, max_size=5), st.integers(3, 14))
 def test_distinct_names_fit_their_cells(names: list[str], cells: int) -> None:
-    shown = distinct_names(tuple(names), cells)
-    assert list(shown) == names
-    assert all(cell_len(text) <= cells for text in shown.values())
+    distinct = distinct_names(tuple(names), cells)
+    assert list(distinct) == names
+    assert all(cell_len(text) <= cells for text in distinct.values())
 
 
 TOOL_SPAN = replace(SmallTrace("a").span(0), kind=SpanKind.TOOL_CALL, name="create", agent="log")

@@ -43,13 +43,13 @@ pytestmark = pytest.mark.usefixtures("every_frame")
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
+def workspace(tmp_path: Path) -> Path:
     return tmp_path / "w" / "w.db"
 
 
 @pytest.fixture
 def keys_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is looked at or noted by the clock: only keys ask to write."""
+    """Stop the timers that check or record, so that only keys ask to write."""
     monkeypatch.setattr(watch, "WATCH_EVERY", 3600.0)
     monkeypatch.setattr(annotate, "READ_EVERY", 3600.0)
     monkeypatch.setattr(annotate, "SAVE_POSITION_EVERY", 3600.0)
@@ -64,11 +64,11 @@ def other_program_writes(path: Path) -> Iterator[None]:
 
 async def send(on: Stage, *keys: str) -> None:
     """Press keys, and wait until each has been handed out or has to wait."""
-    taken = on.app.input_queue.delivered_count
+    delivered = on.app.input_queue.delivered_count
     for key in keys:
         await on.pilot.press(key)
     queue = on.app.input_queue
-    await on.until(lambda: queue.delivered_count >= taken + len(keys) or queue.blocked)
+    await on.until(lambda: queue.delivered_count >= delivered + len(keys) or queue.blocked)
 
 
 def set_setting(on: Stage) -> None:
@@ -77,21 +77,21 @@ def set_setting(on: Stage) -> None:
 
 
 async def write_reads_and_position(on: Stage) -> None:
-    """Have written what is noted by the clock, so that only keys ask to write from now on."""
+    """Write what timers would write, so that from now on only keys ask to write."""
     on.annotate.drawn_spans.write()
     on.annotate.arrival.save_position()
     await settle(on.pilot)
 
 
-def labels_on_disk(place: Path) -> set[tuple[str, str | None]]:
-    with closing(Workspace.open(place, create=False)) as store:
-        return {(one.mode, one.target.first) for one in store.labels()}
+def labels_on_disk(workspace: Path) -> set[tuple[str, str | None]]:
+    with closing(Workspace.open(workspace, create=False)) as store:
+        return {(label.mode, label.target.first) for label in store.labels()}
 
 
-async def test_moves_labels_and_reads_wait_for_another_program(small: Path, place: Path) -> None:
-    async with stage(small, workspace=place) as on:
+async def test_moves_labels_and_reads_wait_for_another_writer(small: Path, workspace: Path) -> None:
+    async with stage(small, workspace=workspace) as on:
         await on.press("j")
-        with other_program_writes(place):
+        with other_program_writes(workspace):
             await send(on, "1", "3", "j", "1", "4", "j", "j", "2", "6")
             assert (on.number, on.labels) == (5, set())
             await on.until(lambda: "Waiting for another program" in on.lines[-1])
@@ -109,29 +109,29 @@ async def test_moves_labels_and_reads_wait_for_another_program(small: Path, plac
             for code, number in (("1.3", 2), ("1.4", 3), ("2.6", 5))
         }
         await on.press("L")
-        workspace = on.app.workspace
-        with other_program_writes(place):
-            on.app.writes.do(lambda: workspace.carry_out(lambda: set_setting(on)))
+        app_workspace = on.app.workspace
+        with other_program_writes(workspace):
+            on.app.writes.do(lambda: app_workspace.carry_out(lambda: set_setting(on)))
             await on.until(lambda: "Waiting for another program" in on.lines[-1])
         await settle(on.pilot)
         assert "Waiting" not in on.lines[-1]
-    assert labels_on_disk(place) == expected
+    assert labels_on_disk(workspace) == expected
 
 
-async def test_keys_act_after_the_changes_they_wait_for(small: Path, place: Path) -> None:
+async def test_keys_act_after_the_changes_they_wait_for(small: Path, workspace: Path) -> None:
     trace = read_trace(small)
-    suggest(place, trace, [finding(trace, "1.3", 3, 3), finding(trace, "1.1", 10, 10)])
-    async with stage(small, workspace=place) as on:
+    suggest(workspace, trace, [finding(trace, "1.3", 3, 3), finding(trace, "1.1", 10, 10)])
+    async with stage(small, workspace=workspace) as on:
         await on.press("]")
         assert on.number == 3
-        with other_program_writes(place):
+        with other_program_writes(workspace):
             # Labelled is the evidence of the next suggestion, wherever the cursor was meanwhile.
             await send(on, "a", "1", "4")
             assert (on.number, on.labels) == (3, set())
         await settle(on.pilot)
         assert (on.number, on.labels) == (10, {("1.3", 3, 3), ("1.4", 10, 10)})
         await on.undo_all()
-        with other_program_writes(place):
+        with other_program_writes(workspace):
             await send(on, "1", "3", "u")
         await settle(on.pilot)
         assert on.labels == set()
@@ -139,13 +139,13 @@ async def test_keys_act_after_the_changes_they_wait_for(small: Path, place: Path
 
 
 async def test_a_label_is_refused_after_waiting(
-    small: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+    small: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with stage(small, workspace=place) as on:
+    async with stage(small, workspace=workspace) as on:
         await on.press("j")
         await write_reads_and_position(on)
         monkeypatch.setattr(writes, "PATIENCE", 0.1)
-        with other_program_writes(place):
+        with other_program_writes(workspace):
             await send(on, "1", "3")
             await on.until(lambda: "another program has been writing" in on.message)
             assert on.labels == set()
@@ -159,48 +159,48 @@ async def test_a_label_is_refused_after_waiting(
 @pytest.mark.usefixtures("keys_alone")
 @pytest.mark.parametrize(("keys_come", "waits"), [(True, MAX_DELAYS), (False, 0)])
 async def test_reads_are_written_between_keys(
-    keys_come: bool, waits: int, small: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+    keys_come: bool, waits: int, small: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with stage(small, workspace=place) as on:
+    async with stage(small, workspace=workspace) as on:
         await on.press("j")
-        before = len(on.session.read)
+        previous = len(on.session.read)
         monkeypatch.setattr(InputQueue, "keys_come", keys_come)
         for _ in range(waits):
             on.annotate.drawn_spans.write_between_keys()
             await settle(on.pilot)
-            assert len(on.session.read) == before
+            assert len(on.session.read) == previous
         on.annotate.drawn_spans.write_between_keys()
         await settle(on.pilot)
-        assert len(on.session.read) > before
+        assert len(on.session.read) > previous
 
 
-def label_elsewhere(place: Path, small: Path, code: str, number: int) -> None:
+def label_elsewhere(workspace: Path, small: Path, code: str, number: int) -> None:
     trace = read_trace(small)
-    with closing(Workspace.open(place)) as store:
+    with closing(Workspace.open(workspace)) as store:
         session = Session.open(store, trace, MAST, "alice", blind=False)
         key = trace.span(number - 1).key
         session.toggle_label(SLUGS[code], Target(key, key), suggestions_on_screen=False)
 
 
-async def test_changes_of_other_windows_and_judges_are_shown(small: Path, place: Path) -> None:
-    async with stage(small, workspace=place) as on:
+async def test_changes_of_other_windows_and_judges_are_shown(small: Path, workspace: Path) -> None:
+    async with stage(small, workspace=workspace) as on:
         await on.press("j", "1", "3")
-        label_elsewhere(place, small, "1.4", 3)
+        label_elsewhere(workspace, small, "1.4", 3)
         await on.until(lambda: on.labels == {("1.3", 2, 2), ("1.4", 3, 3)})
         assert not missing(on.message, "In another window: 1.4", "#3")
 
         await on.press("j")
         assert not on.session.suggestions
         trace = read_trace(small)
-        suggest(place, trace, [finding(trace, "1.1", 10, 10)])
+        suggest(workspace, trace, [finding(trace, "1.1", 10, 10)])
         await on.until(lambda: len(on.session.pending) == 1)
 
 
 @pytest.mark.usefixtures("keys_alone")
-async def test_a_key_after_another_window_has_no_effect(small: Path, place: Path) -> None:
-    async with stage(small, workspace=place) as on:
+async def test_a_key_after_another_window_has_no_effect(small: Path, workspace: Path) -> None:
+    async with stage(small, workspace=workspace) as on:
         await on.press("j")
-        label_elsewhere(place, small, "1.3", 2)
+        label_elsewhere(workspace, small, "1.3", 2)
         await on.press("1", "3")
         # Nothing is taken off by a key that was to put it on; what stands is said and shown.
         assert on.labels == {("1.3", 2, 2)}
@@ -208,47 +208,47 @@ async def test_a_key_after_another_window_has_no_effect(small: Path, place: Path
         assert any("1.3" in line for line in on.lines[2:20])
 
 
-async def test_a_lost_workspace_is_written_again(small: Path, place: Path) -> None:
-    async with stage(small, workspace=place) as on:
+async def test_a_lost_workspace_is_written_again(small: Path, workspace: Path) -> None:
+    async with stage(small, workspace=workspace) as on:
         await on.press("j", "1", "3")
-        shutil.rmtree(place.parent)
+        shutil.rmtree(workspace.parent)
         await on.until(lambda: any("The workspace is gone" in line for line in on.lines))
         await on.pilot.press("w")
         await settle(on.pilot)
         assert on.labels == {("1.3", 2, 2)}
         await on.press("j", "1", "4")
         assert on.labels == {("1.3", 2, 2), ("1.4", 3, 3)}
-    assert len(labels_on_disk(place)) == 2
+    assert len(labels_on_disk(workspace)) == 2
 
 
 @pytest.mark.usefixtures("keys_alone")
-async def test_a_replaced_workspace_is_saved_beside_it(small: Path, place: Path) -> None:
-    async with stage(small, workspace=place) as on:
+async def test_a_replaced_workspace_is_saved_beside_it(small: Path, workspace: Path) -> None:
+    async with stage(small, workspace=workspace) as on:
         await on.press("j", "1", "3")
-        Workspace.open(place.with_name("other.db")).close()
-        place.with_name("other.db").replace(place)
+        Workspace.open(workspace.with_name("other.db")).close()
+        workspace.with_name("other.db").replace(workspace)
         await on.pilot.press("j", "1", "4")
         await on.until(lambda: isinstance(on.app.screen, Ask))
         await on.pilot.press("w")
         await settle(on.pilot)
         assert on.labels == {("1.3", 2, 2), ("1.4", 3, 3)}
         on.app.workspace.close()
-    assert labels_on_disk(place) == set()
-    assert len(labels_on_disk(place.with_name("w-rescued.db"))) == 2
+    assert labels_on_disk(workspace) == set()
+    assert len(labels_on_disk(workspace.with_name("w-rescued.db"))) == 2
 
 
 @pytest.mark.usefixtures("keys_alone")
-async def test_a_refused_write_asks_again_on_labelling_alone(small: Path, place: Path) -> None:
-    async with stage(small, workspace=place) as on:
+async def test_a_refused_write_asks_again_on_labelling_alone(small: Path, workspace: Path) -> None:
+    async with stage(small, workspace=workspace) as on:
         await on.press("j")
-        shutil.rmtree(place.parent)
+        shutil.rmtree(workspace.parent)
         await on.pilot.press("1", "4")
         await on.until(lambda: isinstance(on.app.screen, Ask))
         await on.pilot.press("n")
         await settle(on.pilot)
         assert on.labels == set()
         assert "deleted, moved or replaced" in on.message
-        assert not place.exists()
+        assert not workspace.exists()
         await on.press("j")
         on.annotate.arrival.save_position()
         on.annotate.drawn_spans.write()
@@ -259,29 +259,29 @@ async def test_a_refused_write_asks_again_on_labelling_alone(small: Path, place:
         await on.pilot.press("w")
         await settle(on.pilot)
         assert on.labels == {("1.4", 3, 3)}
-    assert len(labels_on_disk(place)) == 1
+    assert len(labels_on_disk(workspace)) == 1
 
 
 async def test_changes_reach_the_file_when_idle(
-    small: Path, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    small: Path, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watch, "WRITE_PAUSE", 0.0)
     monkeypatch.setattr(watch, "WATCH_EVERY", 0.01)
-    async with stage(small, workspace=place) as on:
+    async with stage(small, workspace=workspace) as on:
         await on.press("j", "1", "3")
         copy = tmp_path / "copy.db"
 
         def is_whole() -> bool:
-            shutil.copy(place, copy)
+            shutil.copy(workspace, copy)
             return len(labels_on_disk(copy)) == 1
 
         await on.until(is_whole)
 
 
 async def test_a_workspace_that_others_can_write_is_asked_about(small: Path) -> None:
-    place = Path(".mast-tui") / "workspace.db"
-    Workspace.open(place).close()
-    place.chmod(0o666)
+    workspace = Path(".mast-tui") / "workspace.db"
+    Workspace.open(workspace).close()
+    workspace.chmod(0o666)
     async with stage(small) as on:
         await on.until(lambda: "Open this workspace?" in " ".join(on.lines))
         await on.pilot.press("r")
@@ -294,23 +294,24 @@ async def test_a_workspace_that_others_can_write_is_asked_about(small: Path) -> 
         assert on.labels == {("1.3", 1, 1)}
 
 
-class Steps:
+class StepRecorder:
     """The order of drawing and writing: the classes of drawn widgets, and ``disk``."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.taken: list[str] = []
-        refresh, append = Widget.refresh, Workspace.append
+        self.steps: list[str] = []
+        refresh = Widget.refresh
+        append = Workspace.append
 
-        def refreshed(widget: Widget, *regions: Region, **how: bool) -> Widget:
-            self.taken.append(type(widget).__name__)
-            return refresh(widget, *regions, **how)
+        def refreshed(widget: Widget, *regions: Region, **options: bool) -> Widget:
+            self.steps.append(type(widget).__name__)
+            return refresh(widget, *regions, **options)
 
         def appended(
-            workspace: Workspace, events: Sequence[NewEvent], **how: object
+            workspace: Workspace, events: Sequence[NewEvent], **options: object
         ) -> tuple[Event, ...]:
-            recorded = append(workspace, events, **how)  # type: ignore[arg-type]
+            recorded = append(workspace, events, **options)  # type: ignore[arg-type]
             if not any(isinstance(event.fact, SpansRead) for event in events):
-                self.taken.append("disk")
+                self.steps.append("disk")
             return recorded
 
         monkeypatch.setattr(Widget, "refresh", refreshed)
@@ -322,12 +323,12 @@ async def test_a_label_is_written_before_it_is_drawn(
 ) -> None:
     async with stage(small) as on:
         await on.press("j", "1")
-        steps = Steps(monkeypatch)
+        recorder = StepRecorder(monkeypatch)
         on.annotate.action_digit("3")
         await settle(on.pilot)
-        assert steps.taken.count("disk") == 1
-        assert "Timeline" not in steps.taken[: steps.taken.index("disk")]
-        assert {"HintBar", "TaxonomyPanel", "Timeline"} <= set(steps.taken)
+        assert recorder.steps.count("disk") == 1
+        assert "Timeline" not in recorder.steps[: recorder.steps.index("disk")]
+        assert {"HintBar", "TaxonomyPanel", "Timeline"} <= set(recorder.steps)
         assert on.labels == {("1.3", 2, 2)}
 
 

@@ -49,43 +49,44 @@ def test_exact_quotes_have_no_warning(match: Match | None) -> None:
 
 
 def test_altered_words_are_named() -> None:
-    standing = "calculateQuote took 1846 ms,\n43 requests waiting"
+    stored = "calculateQuote took 1846 ms,\n43 requests waiting"
     wording = "calculateQuote took 1849 ms, 43\x1b requests not waiting"
-    sign, judge, trace = lines(quoted(standing, Match.ALTERED, wording=wording))
+    sign, judge, trace = lines(quoted(stored, Match.ALTERED, wording=wording))
     assert sign == SuggestionLine("≠ altered: 1849 → 1846; “not” put in")
     assert judge.text == "judge: “calculateQuote took 1849 ms, 43␛ requests not waiting”"
     assert trace.text == "trace: “calculateQuote took 1846 ms,⏎43 requests waiting”"
     assert (highlighted(judge), highlighted(trace)) == (["1849", "not"], ["1846"])
     assert (judge.warns, trace.warns) == (False, False)
-    standing = " and ".join(f"part {n}" for n in range(1, 8))
+    stored = " and ".join(f"part {n}" for n in range(1, 8))
     wording = " and ".join(f"part {n}0" for n in range(1, 8))
-    sign, judge, _ = lines(quoted(standing, Match.ALTERED, wording=wording))
+    sign, judge, _ = lines(quoted(stored, Match.ALTERED, wording=wording))
     assert sign.text == "≠ altered: 10 → 1; 20 → 2; 30 → 3; 40 → 4; and 3 more"
     assert len(judge.highlights) == 7
     same = "and the log went on and on and on without a word on it " * 4
-    standing, wording = f"{same}in 12 {same}by Ann {same}", f"{same}in 13 {same}by Bob {same}"
-    sign, judge, trace = lines(quoted(standing, Match.ALTERED, wording=wording))
+    stored = f"{same}in 12 {same}by Ann {same}"
+    wording = f"{same}in 13 {same}by Bob {same}"
+    sign, judge, trace = lines(quoted(stored, Match.ALTERED, wording=wording))
     assert sign.text == "≠ altered: 13 → 12; Bob → Ann"
     assert (highlighted(judge), highlighted(trace)) == (["13", "Bob"], ["12", "Ann"])
     assert trace.text == (
         "trace: “[…] on and on without a word on it in 12 and the log went on and on and on "
         "[…] on and on without a word on it by Ann and the log went on and on and on […]”"
     )
-    standing = "it was called 12 times and went on and on until 7 of them failed"
+    stored = "it was called 12 times and went on and on until 7 of them failed"
     wording = "it was called 12 times … until 9 of them failed"
-    found = quoted(standing, Match.ALTERED, wording=wording)
-    assert warnings(found)[0] == "≠ altered: 9 → 7"
+    suggestion = quoted(stored, Match.ALTERED, wording=wording)
+    assert warnings(suggestion)[0] == "≠ altered: 9 → 7"
 
 
 def test_reworded_and_joined_quotes() -> None:
-    found = quoted("the pods are fine", Match.REWORDED, wording="the pods were fine")
-    assert warnings(found) == (
+    suggestion = quoted("the pods are fine", Match.REWORDED, wording="the pods were fine")
+    assert warnings(suggestion) == (
         "≈ reworded: were → are",
         "judge: “the pods were fine”",
         "trace: “the pods are fine”",
     )
-    found = quoted("a b c d and e f g h", Match.IN_PARTS, wording="a b c d … e f g h")
-    assert warnings(found) == (
+    suggestion = quoted("a b c d and e f g h", Match.IN_PARTS, wording="a b c d … e f g h")
+    assert warnings(suggestion) == (
         "⋯ quote in parts: the text between them is left out",
         "judge: “a b c d … e f g h”",
     )

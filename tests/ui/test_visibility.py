@@ -1,4 +1,4 @@
-"""What blind and assisted annotators see, on all screens."""
+"""The information that blind and assisted annotators see, on all screens."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ OUTCOMES: Mapping[str, float] = {"anna": 1.0, "bert": 0.0, "carl": 1.0, "dora": 
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
-    """Traces whose file tells how they ended."""
+    """Traces whose files record their outcome."""
     folder = tmp_path / "runs"
     for name, reward in OUTCOMES.items():
         steps: list[Message] = [{"role": "user", "content": f"the task of {name}"}, *SMALL[1:]]
@@ -42,13 +42,12 @@ def runs(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def place(runs: Path, tmp_path: Path) -> Path:
+def workspace(runs: Path, workspace: Path) -> Path:
     """A workspace in which bob has labelled and finished, and a judge suggests."""
-    place = tmp_path / "w.db"
     for name in OUTCOMES:
         trace = read_trace(runs / f"{name}.json")
-        suggest(place, trace, [finding(trace, "1.3", 3, 8), finding(trace, "3.2", 12, 12)])
-    with closing(Workspace.open(place)) as store:
+        suggest(workspace, trace, [finding(trace, "1.3", 3, 8), finding(trace, "3.2", 12, 12)])
+    with closing(Workspace.open(workspace)) as store:
         for name, code, number in (("anna", "2.6", 0), ("bert", "3.1", 1)):
             trace = read_trace(runs / f"{name}.json")
             session = Session.open(store, trace, MAST, "bob", blind=False)
@@ -59,30 +58,30 @@ def place(runs: Path, tmp_path: Path) -> Path:
                 session.note_span(key, "bobsnote")
                 session.toggle_label(SLUGS["3.3"], WHOLE_TRACE, suggestions_on_screen=True)
             session.finish(open_modes="absent")
-    return place
+    return workspace
 
 
-def names(on: Stage) -> list[str]:
+def listed_names(on: Stage) -> list[str]:
     return [row.name.removesuffix(".json") for row in on.screen(LibraryScreen).table.rows]
 
 
 HIDDEN = re.compile(r"failed|succeeded|◌|○|reward|truth|bobsnote|aha|suggestions? wait|[1-9] wait")
 
 
-async def test_blind_annotators_see_nothing_hidden(runs: Path, place: Path) -> None:
-    async with stage(runs, workspace=place, blind=True) as on:
+async def test_blind_annotators_see_nothing_hidden(runs: Path, workspace: Path) -> None:
+    async with stage(runs, workspace=workspace, blind=True) as on:
         assert "alice · blind" in on.text
         text = on.text.replace("○ ", "")  # a trace that is not begun
         assert not HIDDEN.search(text)
         orders = []
         for _ in range(6):
-            orders.append(tuple(names(on)))
+            orders.append(tuple(listed_names(on)))
             await on.press("o")
         # No order, that by outcome and that by suggestions included, parts the traces.
         assert set(orders) == {tuple(OUTCOMES)}
         for word in ("failed", "succeeded", "0.0", "truth"):
             await on.press("/", *word)
-            assert names(on) == []
+            assert listed_names(on) == []
             await on.press("escape")
         await on.press("g")
         await on.press("enter")
@@ -101,12 +100,12 @@ async def test_blind_annotators_see_nothing_hidden(runs: Path, place: Path) -> N
         assert not current.judge_seen
 
 
-async def test_assisted_annotators_see_others_after_finishing(runs: Path, place: Path) -> None:
-    async with stage(runs, workspace=place) as on:
+async def test_assisted_annotators_see_others_after_finishing(runs: Path, workspace: Path) -> None:
+    async with stage(runs, workspace=workspace) as on:
         assert not missing(on.text, "failed", "succeeded")
         assert on.text.count("◌2") == len(OUTCOMES)
         await on.press("/", *"failed", "enter")
-        assert names(on) == ["bert", "dora"]
+        assert listed_names(on) == ["bert", "dora"]
         await on.press("escape", "g")
         await on.press("enter")
         assert "◌" in on.text
@@ -122,19 +121,18 @@ async def test_assisted_annotators_see_others_after_finishing(runs: Path, place:
         assert not missing(on.row(1) + on.message, "2.6 ○", "2 labels of bob", "first at #")
 
 
-async def test_nothing_is_shown_without_a_workspace(runs: Path, tmp_path: Path) -> None:
+async def test_nothing_is_shown_without_a_workspace(runs: Path, workspace: Path) -> None:
     # Who works here, and how, is not known yet; it may be somebody blind.
-    place = tmp_path / "w.db"
-    place.write_text("no database")
-    async with stage(runs, workspace=place, blind=True) as on:
+    workspace.write_text("no database")
+    async with stage(runs, workspace=workspace, blind=True) as on:
         await on.press("r")
         assert not HIDDEN.search(on.text.replace("○ ", ""))
         await on.press("enter")
         assert not HIDDEN.search(on.text)
 
 
-async def test_finishing_reveals_nothing_before_r(runs: Path, place: Path) -> None:
-    async with stage(runs, workspace=place, blind=True) as on:
+async def test_finishing_reveals_nothing_before_r(runs: Path, workspace: Path) -> None:
+    async with stage(runs, workspace=workspace, blind=True) as on:
         await on.press("enter")
         await on.press("D")
         assert on.session.finished
@@ -150,10 +148,10 @@ async def test_finishing_reveals_nothing_before_r(runs: Path, place: Path) -> No
         assert on.text.count("succeeded") == 1
         assert "failed" not in on.text
         await on.press("/", *"succeeded", "enter")
-        assert names(on) == ["anna"]
+        assert listed_names(on) == ["anna"]
 
 
-async def test_a_long_name_shortens_the_title(runs: Path, tmp_path: Path) -> None:
-    name, place = "m" * 30, tmp_path / "w.db"
-    async with stage(runs, workspace=place, annotator=name, assisted=True, size=(80, 24)) as on:
+async def test_a_long_name_shortens_the_title(runs: Path, workspace: Path) -> None:
+    name = "m" * 30
+    async with stage(runs, workspace=workspace, annotator=name, assisted=True, size=(80, 24)) as on:
         assert on.lines[0].endswith(f" {name} · sugg. shown · 0 of 4 ✓ ")

@@ -1,10 +1,11 @@
-"""A workspace in which people have labelled small traces."""
+"""Folders of small traces that several annotators have labelled."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from mast_tui.gold import Decision
@@ -18,13 +19,13 @@ from mast_tui.workspace import NewEvent, Workspace
 from mast_tui.workspace.events.types import StudySet
 from tests.ui.stage import CODES, MAST, SLUGS, SMALL, Stage, read_trace, stage, write_trace
 
-LabelsByCode = Mapping[str, "tuple[int, int] | str | VerdictValue"]
+CodeLabels = Mapping[str, "tuple[int, int] | str | VerdictValue"]
 """By code of a mode: the labelled spans (from 1), a quote, or a verdict."""
 
 
 @dataclass(slots=True)
-class Office:
-    """A folder with traces and a workspace beside it."""
+class TeamDir:
+    """A folder of traces and the workspace of the annotators who label them."""
 
     folder: Path
 
@@ -35,7 +36,7 @@ class Office:
 
     @contextmanager
     def store(self) -> Iterator[Workspace]:
-        """Open the workspace for a while."""
+        """Open the workspace, and close it at the end of the block."""
         with closing(Workspace.open(self.workspace)) as store:
             yield store
 
@@ -50,17 +51,17 @@ class Office:
         return read_trace(path if path.exists() else self.file(name))
 
     def label(
-        self, who: str, name: str, labels: LabelsByCode, *, note: str = "", finish: bool = True
+        self, annotator: str, name: str, labels: CodeLabels, *, note: str = "", finish: bool = True
     ) -> None:
-        """Label a trace for somebody, and finish it with all other modes absent."""
+        """Label a trace as an annotator, and finish it with all other modes absent."""
         trace = self.trace(name)
         with self.store() as store:
-            session = Session.open(store, trace, MAST, who, blind=False)
-            for code, what in labels.items():
-                if isinstance(what, VerdictValue):
-                    session.set_verdict(SLUGS[code], what)
+            session = Session.open(store, trace, MAST, annotator, blind=False)
+            for code, label in labels.items():
+                if isinstance(label, VerdictValue):
+                    session.set_verdict(SLUGS[code], label)
                     continue
-                target = _target(trace, what)
+                target = _target(trace, label)
                 session.toggle_label(SLUGS[code], target, suggestions_on_screen=False)
                 if note:
                     session.edit_label(session.labels[-1].id, note=note)
@@ -70,19 +71,20 @@ class Office:
                 session.finish(open_modes="absent")
 
     def decisions(self, name: str) -> dict[str, Decision]:
-        """Return the decisions on a trace by code of the mode, with ``@`` for places."""
+        """Return the decisions on a trace by code of the mode, with ``@`` for boundaries."""
         with self.store() as store:
-            found = store.decisions(self.trace_id(store, name), MAST.ref)
-        return {CODES[d.mode] if d.is_verdict else f"{CODES[d.mode]}@": d for d in found}
+            decisions = store.decisions(self.trace_id(store, name), MAST.ref)
+        return {CODES[d.mode] if d.is_verdict else f"{CODES[d.mode]}@": d for d in decisions}
 
-    def passes(self, who: str, name: str) -> tuple[Pass, ...]:
+    def passes(self, annotator: str, name: str) -> tuple[Pass, ...]:
         """Return an annotator's passes over a trace."""
         with self.store() as store:
-            return store.passes(annotator=who, trace_id=self.trace_id(store, name))
+            return store.passes(annotator=annotator, trace_id=self.trace_id(store, name))
 
-    def adjudicates(self, who: str, name: str) -> bool:
-        """Return whether somebody has started to adjudicate a trace."""
-        return any(one.kind is PassKind.ADJUDICATION for one in self.passes(who, name))
+    def adjudicates(self, annotator: str, name: str) -> bool:
+        """Return whether an annotator has started to adjudicate a trace."""
+        passes = self.passes(annotator, name)
+        return any(labelling.kind is PassKind.ADJUDICATION for labelling in passes)
 
     def lose_order(self, *names: str) -> None:
         """Delete the files of traces and the stored indices of spans."""
@@ -91,19 +93,19 @@ class Office:
         for name in names:
             (self.folder / f"{name}.json").unlink()
 
-    def set_study(self, *traces: str, who: str = "alice", **fields: object) -> Study:
+    def set_study(self, *traces: str, author: str = "alice", **fields: object) -> Study:
         """Set up a study of alice and bob with the adjudicator carol, over all traces by default.
 
         Args:
             traces: The ids of the traces.
-            who: Who sets it up.
-            fields: Other parts of the study.
+            author: The person who sets it up.
+            fields: Other fields of the study.
         """
         with self.store() as store:
             ids = traces or tuple(record.trace_id for record in store.traces())
             people = {"annotators": ("alice", "bob"), "adjudicators": ("carol",)}
             study = Study(MAST.ref, batches=(ids,), **{**people, **fields})  # type: ignore[arg-type]
-            store.append([NewEvent(who, None, MAST.ref, None, StudySet(None, study))])
+            store.append([NewEvent(author, None, MAST.ref, None, StudySet(None, study))])
         return study
 
     def trace_id(self, store: Workspace, name: str) -> str:
@@ -119,31 +121,44 @@ def last_message(on: Stage) -> str:
     return on.app.screen.hints.message
 
 
-def _target(trace: Trace, what: tuple[int, int] | str) -> Target:
-    if isinstance(what, tuple):
-        return Target(trace.span(what[0] - 1).key, trace.span(what[1] - 1).key)
+def _target(trace: Trace, part: tuple[int, int] | str) -> Target:
+    if isinstance(part, tuple):
+        first, last = part
+        return Target(trace.span(first - 1).key, trace.span(last - 1).key)
     for index in range(len(trace)):
-        start = trace.text(index).find(what)
+        start = trace.text(index).find(part)
         if start >= 0:
             key = trace.span(index).key
-            return Target(key, key, what, start, start + len(what))
-    raise AssertionError(f"no span says {what!r}")
+            return Target(key, key, part, start, start + len(part))
+    raise AssertionError(f"no span contains {part!r}")
 
 
 @asynccontextmanager
-async def adjudicating(
-    office: Office, who: str = "alice", *, size: tuple[int, int] = (120, 40), blind: bool = False
+async def screen_of_key(
+    key: str,
+    kind: type[BaseScreen],
+    team: TeamDir,
+    annotator: str = "alice",
+    *,
+    size: tuple[int, int] = (120, 40),
+    blind: bool = False,
 ) -> AsyncIterator[Stage]:
-    """Open the adjudicate screen, and wait until it is there."""
-    place = office.workspace
-    async with stage(office.folder, workspace=place, annotator=who, size=size, blind=blind) as on:
-        await on.press("A")
+    """Open the traces of a team, press a key, and check that it opens a screen of this kind."""
+    async with stage(
+        team.folder, workspace=team.workspace, annotator=annotator, size=size, blind=blind
+    ) as on:
+        await on.press(key)
+        on.screen(kind)
         yield on
+
+
+adjudicating = partial(screen_of_key, "A", AdjudicateScreen)
+"""Opens the adjudicate screen."""
 
 
 def adjudicate(on: Stage) -> AdjudicateScreen:
     """Return the adjudicate screen."""
-    return on.below(AdjudicateScreen)
+    return on.open_screen(AdjudicateScreen)
 
 
 def row_at_cursor(on: Stage) -> str:

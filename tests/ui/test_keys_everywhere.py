@@ -15,7 +15,7 @@ from tests.cli.conftest import configure
 from tests.ui.stage import stage
 
 
-async def test_q_leaves_one_thing_at_a_time(small: Path, tmp_path: Path) -> None:
+async def test_q_leaves_one_screen_or_panel_at_a_time(small: Path, tmp_path: Path) -> None:
     async with stage(small, workspace=tmp_path / "w.db") as on:
         await on.press("tab", "q")
         assert on.annotate.timeline.has_focus
@@ -74,9 +74,9 @@ async def test_unknown_keys_and_the_palette(small: Path, tmp_path: Path) -> None
             await on.press("enter")
             assert isinstance(on.app.screen, ThemeChoice)
             await on.press("escape")
-        for key, shown in (("@", "@"), ("ctrl+x", "^x"), ("f7", "F7")):
+        for key, key_text in (("@", "@"), ("ctrl+x", "^x"), ("f7", "F7")):
             await on.press(key)
-            assert on.message == f"{shown} does nothing here · ? shows the keys"
+            assert on.message == f"{key_text} does nothing here · ? shows the keys"
         await on.press("escape", "L", "@")
         assert "does nothing here" in on.lines[-1]
 
@@ -88,11 +88,11 @@ async def test_themes_are_previewed_and_saved(small: Path, tmp_path: Path) -> No
     assert path.read_text() == 'theme = "nord"\n'
     path.write_text('# mine\nannotator = "alice"\n\n[keys]\npreset = "vim"\n')
     async with stage(small, workspace=tmp_path / "w.db") as on:
-        before = on.app.theme
+        previous_theme = on.app.theme
         await on.press("f9", *"nord")
         assert on.app.theme == "nord"
         await on.press("escape")
-        assert on.app.theme == before
+        assert on.app.theme == previous_theme
         assert "theme" not in path.read_text()
         await on.press("f9", *"nord", "enter")
         assert on.app.theme == "nord"
@@ -102,8 +102,8 @@ async def test_themes_are_previewed_and_saved(small: Path, tmp_path: Path) -> No
         assert last.style is not None
         assert last.style.bgcolor == timeline.rich_style.bgcolor
     assert path.read_text().startswith('# mine\nannotator = "alice"\n')
-    found = read_configuration(path)
-    assert (found.theme, found.annotator, found.problems) == ("nord", "alice", ())
+    config = read_configuration(path)
+    assert (config.theme, config.annotator, config.problems) == ("nord", "alice", ())
     async with stage(small, workspace=tmp_path / "w.db") as on:
         assert on.app.theme == "nord"
 
@@ -137,9 +137,9 @@ async def test_lists_of_choices_use_free_columns(small: Path, tmp_path: Path) ->
             lines = on.screen(FinderDialog).query_one(ChoiceList)
             assert lines.row_count
             for row, choice in enumerate(lines.choices):
-                shown = lines.render_row(row, lines.lines_area.width).text
-                assert choice.name in shown
-                assert choice.detail in shown
+                row_text = lines.render_row(row, lines.lines_area.width).text
+                assert choice.name in row_text
+                assert choice.detail in row_text
             await on.pilot.resize_terminal(60, 24)
             await on.press("down")
             assert lines.cursor == 1
