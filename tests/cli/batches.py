@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.judges.llm.made_answers import said
+from tests.judges.llm.made_answers import judgement
 from tests.judges.llm.server import MODEL, Action, Seen, document, raw, status
 
 Line = dict[str, Any]
@@ -64,7 +64,7 @@ def expired() -> Line:
 
 def right(body: Line, _: int) -> Line:
     """A right answer to whatever is asked."""
-    return done(completion(said(body)))
+    return done(completion(judgement(body)))
 
 
 def run_batch(requests: Path, answers: Path, says: Answers = right) -> int:

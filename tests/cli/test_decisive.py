@@ -10,13 +10,13 @@ import pytest
 
 from tests.cli.conftest import Cli
 from tests.cli.test_exam import write_set
-from tests.judges.llm.made_answers import shown
+from tests.judges.llm.made_answers import request_spans
 from tests.judges.llm.server import Action, ModelServer, answer
 
 
 def named(body: dict[str, Any], _: int) -> Action:
     """The fourth step of each run but the last, whose second is named."""
-    spans = shown(body)
+    spans = request_spans(body)
     number, line = spans[1] if line_ends(spans, "(3)") else spans[3]
     step = {
         "rationale": f"see #{number}",

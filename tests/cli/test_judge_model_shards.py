@@ -16,11 +16,7 @@ from mast_tui.exchange.migration.mapping import taxonomy_toml
 from mast_tui.judges.llm.client.budget import Allowance
 from mast_tui.judges.llm.request import AllowanceSpent, RunStops
 from mast_tui.scale.shards import ShardFolder, read_requests
-from mast_tui.scale.shared_allowance import (
-    SharedAllowance,
-    SharedAllowanceAddress,
-    SharedBudget,
-)
+from mast_tui.scale.shared_allowance import SharedAllowance, SharedAllowanceAddress, SharedBudget
 from tests.cli.conftest import Cli, right
 from tests.judges.llm.bench import write_long_runs
 from tests.judges.llm.server import ModelServer, answer, status
@@ -107,7 +103,7 @@ def test_traces_judged_on_truncated_requests_are_judged_again(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     (tmp_path / "few.toml").write_text(taxonomy_toml(FEW))
-    write_long_runs(tmp_path / "runs", 1, words=120)
+    write_long_runs(tmp_path / "runs", 1, word_count=120)
     with ModelServer(ollama(4_096)) as server:
         where = ("--model", "test-model", "--base-url", server.base_url, "--taxonomy", "few.toml")
         options = ("--out", out, "--shard-files", files, "--concurrency", "1", "--json")
@@ -118,7 +114,7 @@ def test_traces_judged_on_truncated_requests_are_judged_again(
 
         assert judge()["traces"]["judged"] == 1
         assert len(server.chats) == 1, "it was not noticed"
-        write_long_runs(tmp_path / "runs" / "more", 2, words=300)
+        write_long_runs(tmp_path / "runs" / "more", 2, word_count=300)
         second = judge()
         asked = len(server.chats)
         third = judge()

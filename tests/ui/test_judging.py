@@ -26,7 +26,7 @@ from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.workspace import Workspace
 from tests.cli.conftest import configure
 from tests.cli.test_judge_twins import write_trials
-from tests.judges.llm.made_answers import decisive, notes, said
+from tests.judges.llm.made_answers import decisive, judgement, notes
 from tests.judges.llm.server import MODEL, Action, ModelServer, answer, hang, status
 from tests.ui.office import Office
 from tests.ui.stage import missing, stage, write_trace
@@ -51,9 +51,9 @@ def long(tmp_path: Path) -> Path:
     return write_trace(tmp_path / "long.json", tuple(steps))
 
 
-def right_answer(body: dict[str, object], place: int = -1) -> Action:
+def right_answer(body: dict[str, object], position: int = -1) -> Action:
     """Return a right answer with the number of tokens that were sent."""
-    return answer(said(body, place=place), tokens_in=len(str(body)) // 3, tokens_out=400)
+    return answer(judgement(body, position=position), tokens_in=len(str(body)) // 3, tokens_out=400)
 
 
 def first_window() -> Callable[[dict[str, object], int], Action]:
@@ -143,8 +143,8 @@ async def test_a_model_is_asked_for_the_decisive_step(
 ) -> None:
     def script(body: dict[str, object], n: int) -> Action:
         there = not steps or "Is #5 the decisive step?" in str(body)
-        said = decisive(body, 5) if there else decisive(body)
-        return answer(said, tokens_in=len(str(body)) // 3)
+        text = decisive(body, 5) if there else decisive(body)
+        return answer(text, tokens_in=len(str(body)) // 3)
 
     with model(script) as server:
         async with stage(small, workspace=tmp_path / "w.db") as on:
