@@ -14,7 +14,7 @@ from mast_tui.cli.dispatch import run
 from mast_tui.parallel import NoWorkers, workers_of
 from mast_tui.scale import cluster as cluster_module
 from mast_tui.scale.shards import ShardFolder
-from tests.judges.llm.made_answers import said, write_runs
+from tests.judges.llm.made_answers import judgement, write_runs
 from tests.judges.llm.server import ModelServer, answer
 from tests.test_parallel import batches, broken, squares
 
@@ -51,7 +51,9 @@ def test_a_model_judges_on_a_cluster_within_one_allowance(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.chdir(tmp_path)
     write_runs(tmp_path / "runs", 4)
-    with ModelServer(lambda body, _: answer(said(body), tokens_in=5000, tokens_out=500)) as server:
+    with ModelServer(
+        lambda body, _: answer(judgement(body), tokens_in=5000, tokens_out=500)
+    ) as server:
         command = ["judge", "runs", "--judge", "llm", "--model", "m", "--base-url", server.base_url]
         command += ["--shard-files", "2", "--workers", cluster.scheduler_address, "--out"]
         assert run(split_command([*command, "all", "--max-tokens-total", "100000"])) == 0

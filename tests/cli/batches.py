@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.judges.llm.made_answers import said
+from tests.judges.llm.made_answers import judgement
 from tests.judges.llm.server import MODEL, Action, Seen, document, raw, status
 
 Line = dict[str, Any]
@@ -61,7 +61,7 @@ def expired() -> Line:
 
 
 def right_answer(body: Line, _: int) -> Line:
-    return response(completion(said(body)))
+    return response(completion(judgement(body)))
 
 
 def run_batch(requests: Path, answers: Path, says: Answers = right_answer) -> int:

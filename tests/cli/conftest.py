@@ -18,7 +18,7 @@ from mast_tui.cli.dispatch import run
 from mast_tui.configuration import configuration_path
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.paths import find_workspace
-from tests.judges.llm.made_answers import said, write_runs
+from tests.judges.llm.made_answers import judgement, write_runs
 from tests.judges.llm.server import Action, ModelServer, answer
 
 COLUMNS: Final = "trace_id,annotator,mode,value"
@@ -144,7 +144,7 @@ def open_workspace() -> closing[Workspace]:
 
 
 def right_answer(body: dict[str, Any], _: int) -> Action:
-    return answer(said(body), tokens_in=3_000, tokens_out=500)
+    return answer(judgement(body), tokens_in=3_000, tokens_out=500)
 
 
 @pytest.fixture

@@ -10,13 +10,13 @@ import pytest
 
 from tests.cli.conftest import Cli
 from tests.cli.test_exam import write_set
-from tests.judges.llm.made_answers import shown
+from tests.judges.llm.made_answers import request_spans
 from tests.judges.llm.server import Action, ModelServer, answer
 
 
 def name_decisive_step(body: dict[str, Any], _: int) -> Action:
     """Name the fourth step of each run, but the second of the last run."""
-    spans = shown(body)
+    spans = request_spans(body)
     number, line = spans[1] if has_line_end(spans, "(3)") else spans[3]
     step = {
         "rationale": f"see #{number}",

@@ -17,7 +17,7 @@ from mast_tui.workspace.registers.look_here import look_here, spans_to_look_at
 from tests.cli.conftest import COLUMNS, Cli, open_workspace
 from tests.exchange.corpus import corpus
 from tests.judges.llm.made_answers import asked_modes, user_text
-from tests.judges.llm.made_answers import said as model_says
+from tests.judges.llm.made_answers import judgement as model_says
 from tests.judges.llm.made_answers import write_runs as write_traces
 from tests.judges.llm.server import Action, ModelServer, answer
 
@@ -307,7 +307,7 @@ def test_without_a_set_judges_are_compared_with_each_other(
         run = user_text(body).split(" says line")[0][-1]
         asked[run] += 1
         differs = asked[run] == 3
-        text = model_says(body, mode="2.3", place=0) if differs else model_says(body)
+        text = model_says(body, mode="2.3", position=0) if differs else model_says(body)
         return answer(text, tokens_in=3_000, tokens_out=500)
 
     with ModelServer(script) as server:

@@ -14,7 +14,7 @@ from mast_tui.traces.library import scan
 from mast_tui.workspace import TraceRecord, Workspace
 from mast_tui.workspace.registers.hold_out import set_aside
 from tests.cli.conftest import Cli, open_workspace
-from tests.judges.llm.made_answers import said
+from tests.judges.llm.made_answers import judgement
 from tests.judges.llm.server import ModelServer, answer
 
 MAST = load_mast()
@@ -76,7 +76,7 @@ def test_guidelines_are_in_the_section_of_their_mode(judge: Cli, server: ModelSe
 def test_a_table_of_examples_is_in_the_prompt_and_replays_byte_for_byte(
     judge: Cli, server: ModelServer, tmp_path: Path
 ) -> None:
-    server.script = lambda body, _: answer(said(body), tokens_in=6_000)
+    server.script = lambda body, _: answer(judgement(body), tokens_in=6_000)
     file = write_examples(
         tmp_path,
         "ID,1.3,absent,KEY,,it waits for a job",

@@ -15,7 +15,7 @@ from mast_tui.workspace import TraceRecord
 from mast_tui.workspace.events.types import LabelAdded, PassFinished, PassStarted
 from mast_tui.workspace.registers.hold_out import held_out
 from tests.cli.conftest import Cli, configure, open_workspace, right_answer
-from tests.judges.llm.made_answers import said, write_runs
+from tests.judges.llm.made_answers import judgement, write_runs
 from tests.judges.llm.server import Action, ModelServer, answer, status
 from tests.workspace.build import event
 from tests.workspace.build import label as build_label
@@ -143,7 +143,7 @@ def test_a_cost_limit_needs_prices_and_holds(
     prices = "input = 10.0\noutput = 0.0\ncached = 1.0\n"
     configure(f'[judge.prices."test-model"]\n{prices}')
     server.script = lambda body, _: answer(
-        said(body), tokens_in=3_000, tokens_out=5, tokens_cached=2_000
+        judgement(body), tokens_in=3_000, tokens_out=5, tokens_cached=2_000
     )
     document = judge.json("--max-cost", "1.5", "--again")
     assert document["tokens"] == {"in": 18_000, "out": 30, "cached": 12_000}
@@ -264,7 +264,7 @@ def test_traces_that_are_set_aside_are_in_no_prompt(judge: Cli, tmp_path: Path) 
 
 
 def test_built_in_examples_need_no_gold_and_are_recorded(judge: Cli, server: ModelServer) -> None:
-    server.script = lambda body, _: answer(said(body), tokens_in=11_000)
+    server.script = lambda body, _: answer(judgement(body), tokens_in=11_000)
     result = judge.json("--few-shot", "built-in")
     assert len(result["examples"]) > 8, "their traces are left out of figures"
     assert "# Examples" in str(server.chats[0].body["messages"])

@@ -105,7 +105,7 @@ def test_traces_judged_on_truncated_requests_are_judged_again(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     (tmp_path / "few.toml").write_text(taxonomy_toml(FEW))
-    write_long_runs(tmp_path / "runs", 1, words=120)
+    write_long_runs(tmp_path / "runs", 1, word_count=120)
     with ModelServer(ollama(4_096)) as server:
         model = ("--model", "test-model", "--base-url", server.base_url, "--taxonomy", "few.toml")
         options = ("--out", out, "--shard-files", files, "--concurrency", "1", "--json")
@@ -116,7 +116,7 @@ def test_traces_judged_on_truncated_requests_are_judged_again(
 
         assert judge()["traces"]["judged"] == 1
         assert len(server.chats) == 1, "the truncation is not noticed"
-        write_long_runs(tmp_path / "runs" / "more", 2, words=300)
+        write_long_runs(tmp_path / "runs" / "more", 2, word_count=300)
         second = judge()
         requests = len(server.chats)
         third = judge()

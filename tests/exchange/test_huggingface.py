@@ -41,7 +41,7 @@ from mast_tui.workspace.events.types import (
     VerdictSet,
 )
 from tests.exchange.strategies import MAST, SLUGS
-from tests.figures.agreement.build_judge import given_words, said
+from tests.figures.agreement.build_judge import judge_with, votes
 from tests.figures.agreement.tables import verdict_table
 
 pytestmark = pytest.mark.slow
@@ -155,10 +155,10 @@ def test_the_datasheet_reports_agreement_on_spans_and_judges(filled: Workspace) 
     row = next(line for line in text.splitlines() if "| place and mode |" in line)
     assert row.split("|")[3:6] == [" 6 ", " 0.00 ", " 1.00 "]
     assert "2 traces with an unknown order of spans" in text
-    judged = given_words(
-        said("1" * 8 + "0" * 12 + "1" * 4),
-        said("1" * 6 + "0" * 2 + "1" * 3 + "0" * 9 + "1" * 4),
-        seen=frozenset(said("·" * 20 + "1" * 4)),
+    judged = judge_with(
+        votes("1" * 8 + "0" * 12 + "1" * 4),
+        votes("1" * 6 + "0" * 2 + "1" * 3 + "0" * 9 + "1" * 4),
+        seen=frozenset(votes("·" * 20 + "1" * 4)),
     )
     report = judge_report(judged, Resampling(20))
     text = sheet_of(filled, judges={"judge:a": report})

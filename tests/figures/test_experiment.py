@@ -60,20 +60,20 @@ def test_pass_k_is_the_share_of_samples_that_all_succeed(successes: int, runs: i
     results = [True] * successes + [False] * (runs - successes)
     for k in range(1, runs + 1):
         samples = [all(chosen) for chosen in combinations(results, k)]
-        found = pass_values(np.array([successes]), np.array([runs]), k)[0]
-        assert found == pytest.approx(sum(samples) / len(samples))
-        assert found == pytest.approx(comb(successes, k) / comb(runs, k))
+        value = pass_values(np.array([successes]), np.array([runs]), k)[0]
+        assert value == pytest.approx(sum(samples) / len(samples))
+        assert value == pytest.approx(comb(successes, k) / comb(runs, k))
     assert np.isnan(pass_values(np.array([successes]), np.array([runs]), runs + 1)[0])
 
 
 def test_exchanging_the_arms_negates_the_difference() -> None:
     a = means([0.5, 1, 0, 0.5, 1, 0.5], 2)
     b = means([0, 0.5, 0, 0.5, 0.5, 0], 2)
-    one, p_value = difference(a, b, "share")
-    other, other_p_value = difference(b, a, "share")
-    assert one.interval is not None
-    assert other.interval == pytest.approx((-one.interval[1], -one.interval[0]))
-    assert p_value == pytest.approx(other_p_value)
+    forward, p_value = difference(a, b, "share")
+    backward, backward_p_value = difference(b, a, "share")
+    assert forward.interval is not None
+    assert backward.interval == pytest.approx((-forward.interval[1], -forward.interval[0]))
+    assert p_value == pytest.approx(backward_p_value)
 
 
 def test_sign_flips_of_many_rows_and_holm_adjustment() -> None:
@@ -95,8 +95,8 @@ def test_judge_is_corrected_by_people() -> None:
     task = np.repeat(np.arange(400), 3)
     true = (random.random(1200) < 0.4).astype(float)
     people = np.where(random.random(1200) < 0.3, true, np.nan)
-    found = powered_means(people, true, task, 400)
-    assert found.values.mean() == pytest.approx(true.mean(), abs=1e-9)
+    exact = powered_means(people, true, task, 400)
+    assert exact.values.mean() == pytest.approx(true.mean(), abs=1e-9)
     noisy = np.where(random.random(1200) < 0.5, 1.0, true)
     corrected = powered_means(people, noisy, task, 400)
     assert noisy.mean() > true.mean() + 0.2
@@ -239,7 +239,7 @@ def test_planning_uses_earlier_runs() -> None:
     success = figures.table("experiment_success_power", group="old")
     assert success.value("power") is not None
     assert success.value("tasks_needed", "3") is not None
-    # A mode in all runs or in none tells nothing of how tasks differ.
+    # A mode in all runs or in none shows nothing about differences between tasks.
     assert figures.table("experiment_mode_power", group="old", mode="1.3")["power"].reason
 
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from mast_tui.figures.prevalence import Weighted, prediction_powered, weighted_tables
 from scripts.simulate_prevalence import PrevalenceSetting, simulate
 
-# What ppi_mean_pointestimate of ppi-python 0.2.3 gives (lam=None) for the labels that these counts
-# stand for: TP, FP, FN, TN of the judge, and how many more it calls present and absent.
+# The results of ppi_mean_pointestimate of ppi-python 0.2.3 (lam=None) for labels with these counts:
+# TP, FP, FN, TN of the judge, and the further traces that it calls present and absent.
 OF_THE_LIBRARY = (
     ((24, 7, 6, 63), (310, 690), 0.30000000000000004),
     ((4, 10, 1, 85), (120, 880), 0.044396495781959755),
@@ -78,11 +78,11 @@ def test_equal_weights_give_the_figures_of_a_random_sample() -> None:
     further = np.array((310, 690))
     cells = np.repeat(np.eye(4), labelled, axis=0)[:, None, :]
     (weighted,) = weighted_tables(cells, np.full(100, 11.0))
-    one = prediction_powered(labelled, further)
-    other = prediction_powered(labelled, further, weighted)
-    assert other.weighted
-    assert other.powered.value == pytest.approx(one.powered.value, abs=0.002)
-    assert other.powered.interval == pytest.approx(one.powered.interval, abs=0.005)
+    plain = prediction_powered(labelled, further)
+    weighted_estimate = prediction_powered(labelled, further, weighted)
+    assert weighted_estimate.weighted
+    assert weighted_estimate.powered.value == pytest.approx(plain.powered.value, abs=0.002)
+    assert weighted_estimate.powered.interval == pytest.approx(plain.powered.interval, abs=0.005)
 
 
 def test_rarely_drawn_traces_weigh_more() -> None:
@@ -99,12 +99,12 @@ def test_rarely_drawn_traces_weigh_more() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", ["random", "chosen"])
-def test_simulated_intervals_hold_and_are_no_wider_than_those_of_people(how: str) -> None:
+@pytest.mark.parametrize("sampling", ["random", "chosen"])
+def test_simulated_intervals_hold_and_are_no_wider_than_those_of_people(sampling: str) -> None:
     """``scripts/simulate_prevalence.py`` has 2,000 runs of each; these are few, of fixed seed."""
     random = np.random.default_rng(4)
-    runs = 400 if how == "random" else 25
+    runs = 400 if sampling == "random" else 25
     for tpr, tnr in ((0.8, 0.9), (0.5, 0.5)):
-        _, held, width = simulate(how, PrevalenceSetting(tpr, tnr, 0.1, 100), runs, random)
-        assert held >= (92 if how == "random" else 84)
-        assert width <= 1.1 if how == "chosen" else width <= 1.02
+        _, coverage, width = simulate(sampling, PrevalenceSetting(tpr, tnr, 0.1, 100), runs, random)
+        assert coverage >= (92 if sampling == "random" else 84)
+        assert width <= 1.1 if sampling == "chosen" else width <= 1.02

@@ -26,27 +26,27 @@ groups = st.lists(
 @given(groups, st.lists(st.integers(1, 200), min_size=6, max_size=6))
 @settings(max_examples=60, deadline=None)
 def test_trend_statistic_is_that_of_statsmodels(
-    rows: list[tuple[int, int]], apart: list[int]
+    rows: list[tuple[int, int]], steps: list[int]
 ) -> None:
     hits = [x for x, _ in rows]
     cases = [n for _, n in rows]
-    scores = np.cumsum(apart)[: len(rows)]
+    scores = np.cumsum(steps)[: len(rows)]
     trend_test = cochran_armitage(hits, cases, scores.tolist())
     if sum(hits) in (0, sum(cases)):
         assert trend_test is None
         return
     assert trend_test is not None
     table = np.array([[n - x, x] for x, n in rows])
-    theirs = Table(table, shift_zeros=False).test_ordinal_association(
+    expected = Table(table, shift_zeros=False).test_ordinal_association(
         row_scores=scores, col_scores=np.array([0, 1])
     )
     # The library uses the variance of the hypergeometric distribution, with N - 1 for N.
-    many = sum(cases)
-    assert trend_test.z * sqrt((many - 1) / many) == pytest.approx(theirs.zscore)
+    total = sum(cases)
+    assert trend_test.z * sqrt((total - 1) / total) == pytest.approx(expected.zscore)
 
 
 @pytest.mark.parametrize(
-    ("hits", "cases", "at"),
+    ("hits", "cases", "times"),
     [
         ([0, 1, 3], [3, 3, 4], None),
         ([2, 0, 1, 0], [2, 3, 2, 3], None),
@@ -57,17 +57,18 @@ def test_trend_statistic_is_that_of_statsmodels(
     ],
 )
 def test_exact_trend_counts_every_placement_of_the_hits(
-    hits: list[int], cases: list[int], at: list[int] | None
+    hits: list[int], cases: list[int], times: list[int] | None
 ) -> None:
-    at = at or list(range(len(cases)))
-    scores = [t for t, n in zip(at, cases, strict=True) for _ in range(n)]
+    times = times or list(range(len(cases)))
+    scores = [t for t, n in zip(times, cases, strict=True) for _ in range(n)]
     expected = sum(scores) * sum(hits) / sum(cases)
-    seen = abs(sum(t * x for t, x in zip(at, hits, strict=True)) - expected)
-    ways = [abs(sum(scores[i] for i in one) - expected)
-            for one in combinations(range(len(scores)), sum(hits))]  # fmt: skip
-    trend_test = cochran_armitage(hits, cases, at)
+    observed = abs(sum(t * x for t, x in zip(times, hits, strict=True)) - expected)
+    deviations = [abs(sum(scores[i] for i in chosen) - expected)
+            for chosen in combinations(range(len(scores)), sum(hits))]  # fmt: skip
+    trend_test = cochran_armitage(hits, cases, times)
     assert trend_test is not None
-    assert trend_test.p_value == pytest.approx(sum(way >= seen - 1e-9 for way in ways) / len(ways))
+    extreme = sum(deviation >= observed - 1e-9 for deviation in deviations)
+    assert trend_test.p_value == pytest.approx(extreme / len(deviations))
 
 
 def test_exact_and_normal_trend_are_close() -> None:
@@ -90,7 +91,7 @@ def test_no_variance_or_groups_give_no_trend() -> None:
 def test_sign_test_counts_every_flip(differences: list[int]) -> None:
     sums = [abs(sum(s * d for s, d in zip(signs, differences, strict=True)))
             for signs in product((1, -1), repeat=len(differences))]  # fmt: skip
-    expected = sum(one >= abs(sum(differences)) for one in sums) / len(sums)
+    expected = sum(flipped >= abs(sum(differences)) for flipped in sums) / len(sums)
     assert sign_flips(differences) == pytest.approx(expected)
 
 
@@ -107,13 +108,16 @@ cases = st.lists(st.integers(-4, 4), min_size=1, max_size=6)
 @given(cases, cases)
 @settings(max_examples=60, deadline=None)
 def test_permutation_test_counts_every_division(first: list[int], second: list[int]) -> None:
-    everyone = first + second
-    total, n, size = sum(everyone), len(everyone), len(first)
-    apart = [
-        abs(n * sum(everyone[i] for i in group) - size * total)
+    values = first + second
+    total = sum(values)
+    n = len(values)
+    size = len(first)
+    distances = [
+        abs(n * sum(values[i] for i in group) - size * total)
         for group in combinations(range(n), size)
     ]
-    expected = sum(one >= abs(n * sum(first) - size * total) for one in apart) / len(apart)
+    observed = abs(n * sum(first) - size * total)
+    expected = sum(distance >= observed for distance in distances) / len(distances)
     p_value = group_permutations(np.array(first), np.array(second))
     assert p_value == pytest.approx(expected)
 
@@ -133,7 +137,8 @@ def test_paired_interval_is_that_computed_by_hand() -> None:
     l1, u1 = wilson(11, 20) or (0, 0)
     l2, u2 = wilson(7, 20) or (0, 0)
     phi = (6 * 8 - 5 * 1 - 10) / sqrt(11 * 9 * 7 * 13)
-    p, q = 0.55, 0.35
+    p = 0.55
+    q = 0.35
     down = (p - l1) ** 2 - 2 * phi * (p - l1) * (u2 - q) + (u2 - q) ** 2
     up = (u1 - p) ** 2 - 2 * phi * (u1 - p) * (q - l2) + (q - l2) ** 2
     assert (low, high) == pytest.approx((0.2 - sqrt(down), 0.2 + sqrt(up)))

@@ -15,17 +15,18 @@ from mast_tui.figures.judge.thresholds import (
     named_thresholds,
     with_thresholds,
 )
-from mast_tui.labels import WHOLE_TRACE, Label, VerdictValue
+from mast_tui.labels import WHOLE_TRACE, Label
 from mast_tui.taxonomy.model import Mode
+from tests.gold.build import ABSENT, PRESENT
 
-PRESENT = VerdictValue.PRESENT
-ABSENT = VerdictValue.ABSENT
 MODES = (Mode("repeat", "1.3", "Repetition", "1"), Mode("stop", "3.1", "Stop", "3"))
 
 
 def judged(cases: Sequence[tuple[float | None, bool]], mode: str = "repeat") -> JudgeInput:
     """Return a judge with a confidence on each trace (None for absent), and gold."""
-    verdicts, truths, labels = {}, {}, []
+    verdicts = {}
+    truths = {}
+    labels = []
     for number, (confidence, truth) in enumerate(cases):
         unit = (f"t{number}", mode)
         truths[unit] = PRESENT if truth else ABSENT
@@ -42,10 +43,10 @@ SURE = [(0.9, True)] * 6 + [(0.3, False)] * 4 + [(None, False)] * 5
 
 
 def test_threshold_separates_sure_findings_from_false_alarms() -> None:
-    given = judged(SURE)
-    fitted = fit_thresholds(given)
+    judge_input = judged(SURE)
+    fitted = fit_thresholds(judge_input)
     assert fitted == {"repeat": Threshold(0.6, present=6, absent=9)}
-    cut = with_thresholds(given, fitted)
+    cut = with_thresholds(judge_input, fitted)
     units = compared_units(cut)
     assert units.judge == units.reference
     assert len(cut.suggestions) == 6
@@ -60,12 +61,12 @@ def test_equal_confidences_and_few_traces_have_no_threshold() -> None:
 
 
 def test_hash_depends_on_thresholds_and_traces() -> None:
-    given = judged(SURE)
-    fitted = fit_thresholds(given)
+    judge_input = judged(SURE)
+    fitted = fit_thresholds(judge_input)
     traces = {f"t{n}" for n in range(len(SURE))}
-    thresholds = named_thresholds(given, fitted, traces)
+    thresholds = named_thresholds(judge_input, fitted, traces)
     assert thresholds.modes == {"1.3": fitted["repeat"]}
-    assert thresholds == named_thresholds(given, fitted, sorted(traces))
-    assert thresholds.hash != named_thresholds(given, {}, traces).hash
-    assert thresholds.hash != named_thresholds(given, fitted, traces - {"t0"}).hash
-    assert len(compared_units(input_on_traces(given, {"t0", "t1"})).judge) == 2
+    assert thresholds == named_thresholds(judge_input, fitted, sorted(traces))
+    assert thresholds.hash != named_thresholds(judge_input, {}, traces).hash
+    assert thresholds.hash != named_thresholds(judge_input, fitted, traces - {"t0"}).hash
+    assert len(compared_units(input_on_traces(judge_input, {"t0", "t1"})).judge) == 2

@@ -6,22 +6,20 @@ import pytest
 
 from mast_tui.figures.judge.input import AssistedPass
 from mast_tui.figures.time_study import time_study
-from mast_tui.labels import VerdictValue
 from mast_tui.taxonomy.model import Mode
+from tests.gold.build import ABSENT, PRESENT
 
-PRESENT = VerdictValue.PRESENT
-ABSENT = VerdictValue.ABSENT
 MODES = (Mode("repeat", "1.3", "Repetition", "1"), Mode("stop", "3.1", "Stop", "3"))
 
 
 def timed(
-    who: str, trace: int, minutes: float | None, *, withheld: bool, present: bool = False
+    name: str, trace: int, minutes: float | None, *, withheld: bool, present: bool = False
 ) -> AssistedPass:
     """Return a pass on a trace in which a judge suggests the first mode."""
     verdicts = {"repeat": PRESENT if present else ABSENT, "stop": ABSENT}
     suggested = frozenset(["repeat"])
     labels = {"repeat": 2}
-    return AssistedPass(who, f"t{trace}", withheld, False, verdicts, labels, 1, minutes, suggested)
+    return AssistedPass(name, f"t{trace}", withheld, False, verdicts, labels, 1, minutes, suggested)
 
 
 def test_difference_is_that_within_annotators() -> None:

@@ -25,7 +25,7 @@ from mast_tui.reports.render.markdown import render_markdown
 from mast_tui.reports.render.text import render_text
 from mast_tui.reports.signature_document import signature_document
 from mast_tui.reports.signatures import signatures_report
-from tests.figures.agreement.build_judge import given_words, said
+from tests.figures.agreement.build_judge import judge_with, votes
 from tests.figures.signatures.build_input import input_of
 
 MIX: GoldMixJson = {
@@ -89,8 +89,8 @@ def test_difference_is_bounded_by_the_bounds_of_its_sides() -> None:
 def test_difference_of_fewer_than_five_traces_has_no_interval(
     first: tuple[int, int], second: tuple[int, int]
 ) -> None:
-    one, other = (Counts((hits,), (n,)) for hits, n in (first, second))
-    difference, ratio = compared(one, other)
+    first_counts, second_counts = (Counts((hits,), (n,)) for hits, n in (first, second))
+    difference, ratio = compared(first_counts, second_counts)
     assert difference.value is not None
     assert difference.interval is ratio.interval is None
     assert difference.withheld == "few_traces"
@@ -117,18 +117,18 @@ def test_share_of_a_finite_number_of_traces() -> None:
 @pytest.fixture(scope="module")
 def judged() -> JudgeReport:
     """A judge on 40 traces on which people agree, 10 on which they differ, and 50 unlabelled."""
-    words = "1" * 10 + "0" * 30 + "1" * 6 + "0" * 4
-    judge = said(words) | said("1" * 15 + "0" * 35, prefix="u")
-    reference = said("1" * 8 + "0" * 30 + "1" * 2)
-    differ = frozenset(said("·" * 40 + "1" * 10))
+    letters = "1" * 10 + "0" * 30 + "1" * 6 + "0" * 4
+    judge = votes(letters) | votes("1" * 15 + "0" * 35, prefix="u")
+    reference = votes("1" * 8 + "0" * 30 + "1" * 2)
+    differ = frozenset(votes("·" * 40 + "1" * 10))
     alone = frozenset(f"u{n}" for n in range(50))
-    judge_input = given_words(judge, reference, unresolved=differ, unlabelled=alone)
+    judge_input = judge_with(judge, reference, unresolved=differ, unlabelled=alone)
     return judge_report(judge_input, Resampling(20))
 
 
 def test_prevalence_with_a_judge_is_bounded(judged: JudgeReport) -> None:
-    found = judge_json(judged)["prevalence"]["1.3"]
-    overall = found["overall"]
+    prevalence = judge_json(judged)["prevalence"]["1.3"]
+    overall = prevalence["overall"]
     assert (overall["n_labelled"], overall["unresolved"], overall["n"]) == (40, 10, 90)
     # 10 of 40 by people, 10 to 20 of 50 with those that they differ on.
     assert overall["people"]["value"] == pytest.approx(0.25)
@@ -140,16 +140,16 @@ def test_prevalence_with_a_judge_is_bounded(judged: JudgeReport) -> None:
     assert overall["powered"]["bounds"] == pytest.approx(
         [prediction_powered(np.array(table, float), further).powered.value for table in ends]
     )
-    for figure in (overall["people"], overall["powered"], found["corrected"]):
+    for figure in (overall["people"], overall["powered"], prevalence["corrected"]):
         assert (figure["ci"], figure["ci_withheld"], figure["ci_needs"]) == (None, "unresolved", 9)
-    low, high = found["corrected"]["bounds"]
-    assert 0 <= low <= found["corrected"]["value"] <= high <= 1
+    low, high = prevalence["corrected"]["bounds"]
+    assert 0 <= low <= prevalence["corrected"]["value"] <= high <= 1
     assert overall["more_labels"] is None
     assert judged.gold is not None
     assert judged.gold["sources"]["unresolved"] == 10
 
 
-def test_table_tells_its_traces_and_bounds(judged: JudgeReport) -> None:
+def test_table_shows_its_traces_and_bounds(judged: JudgeReport) -> None:
     section = judge_section(judged)
     (table,) = (table for table in section.tables if table.id == "judge_overall")
     assert "in 90 of 100 traces" in table.title
@@ -180,25 +180,25 @@ def test_report_bounds_every_figure_with_disagreements(report: SignatureReport) 
     assert (mean["ci"], mean["unresolved"]) == (None, 4)
     assert mean["bounds"] == pytest.approx([12 / 28, 16 / 28])
     # 1 of 13 traces with it succeeded; the four that failed may show it too, or not.
-    given = mode["success_given"]["present"]
-    assert given["bounds"] == pytest.approx([1 / 17, 1 / 13])
+    success = mode["success_given"]["present"]
+    assert success["bounds"] == pytest.approx([1 / 17, 1 / 13])
     design = group["categories"]["1"]["failed"]["traces"]
     assert design["bounds"] == pytest.approx([12 / 28, 16 / 28])
     assert group["modes"]["3.1"]["failed"]["ci"] is not None
 
 
-def test_every_format_tells_the_unresolved_verdicts(report: SignatureReport) -> None:
-    words = signatures_report(report)
+def test_every_format_shows_the_unresolved_verdicts(report: SignatureReport) -> None:
+    document = signatures_report(report)
     written = [
-        " ".join(" ".join(render_text(words, 120)).split()),
-        render_markdown(words),
-        render_latex(words),
-        render_html(words),
-        *(chart.note for chart in words.charts),
+        " ".join(" ".join(render_text(document, 120)).split()),
+        render_markdown(document),
+        render_latex(document),
+        render_html(document),
+        *(chart.note for chart in document.charts),
     ]
     for text in written:
         assert "20 unresolved" in text
-    tables = {table.id: table for table in words.tables if isinstance(table, Table)}
-    (modes,) = (one for key, one in tables.items() if key.startswith("modes"))
+    tables = {table.id: table for table in document.tables if isinstance(table, Table)}
+    (modes,) = (table for key, table in tables.items() if key.startswith("modes"))
     assert "unresolved" in {note.reason for note in modes.notes}
     assert gold_words(MIX) == "gold (verdicts: 60 unanimous, 20 unresolved)"

@@ -1,4 +1,4 @@
-"""Small traces built in memory, step by step, for trying the rules on."""
+"""Small traces built in memory, span by span."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ class MemoryTrace(SyntheticTrace):
 
     def __init__(self, trace_id: str = "memory", meta: TraceMeta | None = None) -> None:
         super().__init__(trace_id, Path("memory"), reader="memory", meta=meta)
-        self._made: list[Span] = []
+        self._added: list[Span] = []
         self._texts: list[str] = []
         self._calls = 0
 
     def __len__(self) -> int:
-        return len(self._made)
+        return len(self._added)
 
     def span(self, index: int, /) -> Span:
-        return self._made[index]
+        return self._added[index]
 
     def text(self, index: int, /) -> str:
         return self._texts[index]
 
     def index_of(self, key: str, /) -> int | None:
-        return next((span.index for span in self._made if span.key == key), None)
+        return next((span.index for span in self._added if span.key == key), None)
 
     def add(
         self,
@@ -43,8 +43,8 @@ class MemoryTrace(SyntheticTrace):
         status: SpanStatus = SpanStatus.UNKNOWN,
         start: float | None = None,
     ) -> MemoryTrace:
-        index = len(self._made)
-        self._made.append(
+        index = len(self._added)
+        self._added.append(
             Span(
                 index=index,
                 key=key or f"line {index + 1}",

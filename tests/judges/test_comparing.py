@@ -1,4 +1,4 @@
-"""Comparison of two sides' verdicts and places."""
+"""Comparison of the verdicts and span ranges of two sides."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from mast_tui.gold.overlaps import Order
 from mast_tui.judges.comparing import Case, Comparison, Mark, PresentSide, Side, compare
 from mast_tui.labels import WHOLE_TRACE, Evidence, Finding, Target, VerdictValue
+from tests.gold.build import ABSENT, PRESENT, UNSURE
 
 TRACES = ("t1", "t2", "t3")
 MODES = ("repetition", "derailment")
-PRESENT, ABSENT, UNSURE = VerdictValue.PRESENT, VerdictValue.ABSENT, VerdictValue.UNSURE
 
 
 def order_of(_trace_id: str) -> Order:
@@ -41,53 +41,57 @@ def compared(first: Side, second: Side) -> Comparison:
 
 @given(sides, sides)
 def test_each_trace_counts_once_per_mode(first: Side, second: Side) -> None:
-    found = compared(first, second)
-    for counts in found.counts:
+    comparison = compared(first, second)
+    for counts in comparison.counts:
         assert counts.compared + counts.undecided == len(TRACES)
         assert counts.meet + counts.apart <= counts.both
-        of = [case.outcome for case in found.cases[counts.mode]]
+        outcomes = [case.outcome for case in comparison.cases[counts.mode]]
         assert (
-            of.count(PresentSide.BOTH),
-            of.count(PresentSide.FIRST),
-            of.count(PresentSide.SECOND),
+            outcomes.count(PresentSide.BOTH),
+            outcomes.count(PresentSide.FIRST),
+            outcomes.count(PresentSide.SECOND),
         ) == (counts.both, counts.first, counts.second)
-    assert found.total.compared == sum(counts.compared for counts in found.counts)
+    assert comparison.total.compared == sum(counts.compared for counts in comparison.counts)
 
 
 @given(sides, sides)
 def test_swapping_sides_swaps_outcomes(first: Side, second: Side) -> None:
     swapped = {PresentSide.FIRST: PresentSide.SECOND, PresentSide.SECOND: PresentSide.FIRST}
 
-    def turned(case: Case) -> Case:
+    def swap(case: Case) -> Case:
         outcome = swapped.get(case.outcome, case.outcome)
         return Case(case.trace_id, case.mode, outcome, case.second, case.first, case.meet)
 
-    one, other = compared(first, second), compared(second, first)
+    forward = compared(first, second)
+    backward = compared(second, first)
     for mode in MODES:
-        assert {turned(case) for case in one.cases[mode]} == set(other.cases[mode])
+        assert {swap(case) for case in forward.cases[mode]} == set(backward.cases[mode])
 
 
 @given(sides, sides, st.sets(keys))
 def test_left_out_traces_are_in_no_count(
     first: Side, second: Side, left_out: set[tuple[str, str]]
 ) -> None:
-    found = compare(first, second, TRACES, MODES, order_of, left_out=left_out)
-    assert found.total.compared + found.total.undecided == len(TRACES) * len(MODES) - len(left_out)
-    shown = {(case.trace_id, case.mode) for cases in found.cases.values() for case in cases}
-    assert not shown & left_out
+    comparison = compare(first, second, TRACES, MODES, order_of, left_out=left_out)
+    total = comparison.total
+    assert total.compared + total.undecided == len(TRACES) * len(MODES) - len(left_out)
+    counted = {(case.trace_id, case.mode) for cases in comparison.cases.values() for case in cases}
+    assert not counted & left_out
 
 
-def one_mode(first: Target | VerdictValue | None, second: Target | VerdictValue | None) -> Case:
+def compare_reports(
+    first: Target | VerdictValue | None, second: Target | VerdictValue | None
+) -> Case:
     """Return the case of a trace on which the sides report this of a mode."""
-    said = []
-    for word in (first, second):
+    pair = []
+    for report in (first, second):
         key = ("t1", "repetition")
-        if isinstance(word, Target):
-            said.append(Side({}, {key: (Mark(word),)}))
+        if isinstance(report, Target):
+            pair.append(Side({}, {key: (Mark(report),)}))
         else:
-            said.append(Side({} if word is None else {key: word}))
-    found = compare(said[0], said[1], ["t1"], ["repetition"], order_of)
-    return found.cases["repetition"][0]
+            pair.append(Side({} if report is None else {key: report}))
+    comparison = compare(pair[0], pair[1], ["t1"], ["repetition"], order_of)
+    return comparison.cases["repetition"][0]
 
 
 MEETINGS: list[tuple[Target, Target | VerdictValue, PresentSide, bool | None]] = [
@@ -101,36 +105,37 @@ MEETINGS: list[tuple[Target, Target | VerdictValue, PresentSide, bool | None]] =
 
 def test_overlapping_places_meet_and_silence_is_undecided() -> None:
     for first, second, outcome, meet in MEETINGS:
-        case = one_mode(first, second)
+        case = compare_reports(first, second)
         assert (case.outcome, case.meet) == (outcome, meet)
-    for word in (None, UNSURE):
-        one = Side({}, {("t1", "repetition"): (Mark(span(3)),)})
-        other = Side({} if word is None else {("t1", "repetition"): word})
-        found = compare(one, other, ["t1"], ["repetition"], order_of)
-        assert (found.total.undecided, found.total.compared) == (1, 0)
+    for report in (None, UNSURE):
+        annotated = Side({}, {("t1", "repetition"): (Mark(span(3)),)})
+        other_side = Side({} if report is None else {("t1", "repetition"): report})
+        comparison = compare(annotated, other_side, ["t1"], ["repetition"], order_of)
+        assert (comparison.total.undecided, comparison.total.compared) == (1, 0)
 
 
 def test_differences_come_first() -> None:
-    words: dict[str, tuple[Target | VerdictValue, Target | VerdictValue]] = {
+    reports: dict[str, tuple[Target | VerdictValue, Target | VerdictValue]] = {
         "a": (span(1), span(1)),
         "b": (span(1), span(7)),
         "c": (ABSENT, span(1)),
         "d": (span(1), ABSENT),
     }
 
-    def side(place: int) -> Side:
-        verdicts, places = {}, {}
-        for trace_id, both in words.items():
-            word = both[place]
-            if isinstance(word, Target):
-                places[trace_id, "m"] = (Mark(word),)
+    def side(index: int) -> Side:
+        verdicts = {}
+        marks_by_key = {}
+        for trace_id, both in reports.items():
+            report = both[index]
+            if isinstance(report, Target):
+                marks_by_key[trace_id, "m"] = (Mark(report),)
             else:
-                verdicts[trace_id, "m"] = word
-        return Side(verdicts, places)
+                verdicts[trace_id, "m"] = report
+        return Side(verdicts, marks_by_key)
 
-    found = compare(side(0), side(1), list(words), ["m"], order_of)
-    assert [case.trace_id for case in found.cases["m"]] == ["d", "c", "b", "a"]
-    assert found.total.precision == 2 / 3
+    comparison = compare(side(0), side(1), list(reports), ["m"], order_of)
+    assert [case.trace_id for case in comparison.cases["m"]] == ["d", "c", "b", "a"]
+    assert comparison.total.precision == 2 / 3
 
 
 # Findings
@@ -154,8 +159,8 @@ def test_contradicting_parts_are_refused() -> None:
         {"last": None},
         {"evidence": Evidence(key="call_3:call", quote="kubectl get pods", char_start=12)},
     ]:
-        lost = Evidence(key="call_3:call", quote="kubectl get pods")  # a quote that was not found
-        assert replace(SOUND, evidence=lost).evidence == lost
+        not_found = Evidence(key="call_3:call", quote="kubectl get pods")
+        assert replace(SOUND, evidence=not_found).evidence == not_found
         with pytest.raises(ValueError, match=r"confidence|quote|range"):
             replace(SOUND, **parts)  # type: ignore[arg-type]  # wrong on purpose
     with pytest.raises(ValueError, match="needs a span"):

@@ -27,7 +27,7 @@ TEXTS = (
 
 
 @dataclass(frozen=True)
-class Claimed:
+class Claim:
     quote: str | None
     first: int | None = None
     last: int | None = None
@@ -45,7 +45,7 @@ def trace_of(*texts: str) -> MemoryTrace:
 
 
 @dataclass(frozen=True)
-class Looked:
+class AnchoredClaim:
     """An anchored finding, with the indices of its range and of its quote's span."""
 
     finding: Finding
@@ -62,7 +62,7 @@ class Looked:
 NO_EVIDENCE = Evidence(key=None, quote="")
 
 
-def look(trace: MemoryTrace, claim: Claimed, redaction: Redaction | None = None) -> Looked:
+def anchor(trace: MemoryTrace, claim: Claim, redaction: Redaction | None = None) -> AnchoredClaim:
     """Anchor a claim, and check that a located quote is in the trace verbatim."""
     view = RedactedView(trace, redaction or Redaction.none())
     ends = [f"line {end + 1}" for end in (claim.first, claim.last) if end is not None]
@@ -82,7 +82,7 @@ def look(trace: MemoryTrace, claim: Claimed, redaction: Redaction | None = None)
     if evidence.placed:
         assert span is not None
         assert trace.text(span)[evidence.char_start : evidence.char_end] == evidence.quote
-    return Looked(finding, first, last, span, evidence)
+    return AnchoredClaim(finding, first, last, span, evidence)
 
 
 RUNNING = "All three pods are running"
@@ -127,7 +127,7 @@ def test_quotes_are_found_as_models_write_them() -> None:
         ("no such thing was ever written down in it", 3, None, None),
         ("valkey still refuses … All three pods", 3, None, None),
     ]:  # fmt: skip
-        result = look(trace_of(*TEXTS), Claimed(quote, span, span))
+        result = anchor(trace_of(*TEXTS), Claim(quote, span, span))
         assert (result.quote if result.span is not None else None) == located
         assert result.evidence.match is match
         assert result.evidence.wording == (None if match in (None, Match.EXACT) else quote)
@@ -136,25 +136,25 @@ def test_quotes_are_found_as_models_write_them() -> None:
 
 
 def test_a_range_without_the_quote_is_corrected() -> None:
-    for claimed, corrected, named in [
-        ((0, 1), (3, 3), ("line 1", "line 2")),  # it stands elsewhere
+    for claimed, corrected, misnamed in [
+        ((0, 1), (3, 3), ("line 1", "line 2")),  # the quote is elsewhere
         ((1, 5), (1, 5), None),
         ((None, None), (3, 3), None),
     ]:
-        result = look(trace_of(*TEXTS), Claimed("valkey still refuses every write", *claimed))
+        result = anchor(trace_of(*TEXTS), Claim("valkey still refuses every write", *claimed))
         assert (result.first, result.last, result.span) == (*corrected, 3)
-        assert (result.evidence.misnamed_spans, result.evidence.match) == (named, Match.EXACT)
+        assert (result.evidence.misnamed_spans, result.evidence.match) == (misnamed, Match.EXACT)
 
 
-def test_a_missing_quote_is_kept_without_a_place() -> None:
-    result = look(trace_of(*TEXTS), Claimed("`it was all in vain, we gave up`", 2, 3))
+def test_a_missing_quote_is_kept_without_a_range() -> None:
+    result = anchor(trace_of(*TEXTS), Claim("`it was all in vain, we gave up`", 2, 3))
     assert result.quote == "`it was all in vain, we gave up`"
     evidence = result.evidence
     assert (evidence.key, evidence.char_start, evidence.match) == ("line 3", None, None)
     assert (result.finding.first, result.finding.last) == ("line 3", "line 4")
-    result = look(trace_of(*TEXTS), Claimed("it was all in vain, we gave up"))
+    result = anchor(trace_of(*TEXTS), Claim("it was all in vain, we gave up"))
     assert (result.finding.first, result.finding.last, result.evidence.key) == (None, None, None)
-    result = look(trace_of(), Claimed("whatever was said about it", 0, 0))
+    result = anchor(trace_of(), Claim("whatever was said about it", 0, 0))
     assert (result.first, result.evidence.char_start) == (None, None)
 
 
@@ -164,73 +164,73 @@ def test_without_a_quote_the_existing_range_is_kept() -> None:
             ((2, 3), (2, 3)),
             *((ends, (2, 2)) for ends in ((99, 2), (2, None), (None, 2), (2, -7))),
         ]:
-            result = look(trace_of(*TEXTS), Claimed(quote, *ends))
+            result = anchor(trace_of(*TEXTS), Claim(quote, *ends))
             assert (result.quote, result.first, result.last) == (None, *expected)
             assert (result.finding.rationale, result.finding.confidence) == ("as #1 shows", 0.75)
 
 
 def test_a_quote_of_a_gap_alone_is_searched_literally() -> None:
     for quote in ["…", "...", "[…]", " … … "]:
-        result = look(trace_of("nothing of it", f"and {quote.strip()} so on"), Claimed(quote, 1))
+        result = anchor(trace_of("nothing of it", f"and {quote.strip()} so on"), Claim(quote, 1))
         assert (result.first, result.quote) == (1, quote.strip())
-        assert not look(trace_of("nothing of it"), Claimed(quote, 0)).evidence.placed
+        assert not anchor(trace_of("nothing of it"), Claim(quote, 0)).evidence.placed
 
 
-def test_named_and_near_places_come_first() -> None:
+def test_named_and_near_spans_come_first() -> None:
     # Short words count only in the named span.
     trace = trace_of(*TEXTS)
-    assert [look(trace, Claimed("done", *named)).span for named in ((8, 8), (3, 3), ())] == [
+    assert [anchor(trace, Claim("done", *named)).span for named in ((8, 8), (3, 3), ())] == [
         *(8, None, None)
     ]
     # Of equal places the named one counts, then the nearest.
     quote = "the same words again"
     trace = trace_of(*(quote if n % 10 == 0 else f"step {n}" for n in range(60)))
     for named, span in (((30, 30), 30), ((38, 38), 40), ((32, 33), 30)):
-        assert look(trace, Claimed(quote, *named)).span == span
+        assert anchor(trace, Claim(quote, *named)).span == span
     # A place in the named span goes before a better match far away.
     trace = trace_of("memory:\n  20Mi is what it has", "nothing", "memory: 20Mi is what it has")
-    assert look(trace, Claimed("memory: 20Mi is what it has", 0, 0)).span == 0
+    assert anchor(trace, Claim("memory: 20Mi is what it has", 0, 0)).span == 0
     # A nearby match goes before an altered one in the named span.
     trace = trace_of("step 12: the server was restarted", "step 13: the servers were restarted")
-    result = look(trace, Claimed("step 13: the server was restarted", 0, 0))
+    result = anchor(trace, Claim("step 13: the server was restarted", 0, 0))
     assert (result.span, result.evidence.match) == (1, Match.REWORDED)
-    assert look(trace, Claimed("step 14: the server was restarted", 0, 0)).span == 0
+    assert anchor(trace, Claim("step 14: the server was restarted", 0, 0)).span == 0
 
 
 def test_reworded_quotes_are_searched_nearby_and_at_the_ends_of_long_texts() -> None:
     changed = "All three pods were running, but valkey is still refusing every write"
     far = ["step"] * (NEAR + 5)
-    assert look(trace_of(*TEXTS, *far), Claimed(changed, 6, 6)).span == 3
-    assert look(trace_of(*TEXTS, *far), Claimed(changed, NEAR + 12, NEAR + 12)).span is None
+    assert anchor(trace_of(*TEXTS, *far), Claim(changed, 6, 6)).span == 3
+    assert anchor(trace_of(*TEXTS, *far), Claim(changed, NEAR + 12, NEAR + 12)).span is None
     noise = "and the log goes on and on and on. " * 10_000
     changed = "All three pods were running, but valkey is still refusing every write"
-    result = look(trace_of("no", noise + TEXTS[3]), Claimed(changed, 1, 1))
+    result = anchor(trace_of("no", noise + TEXTS[3]), Claim(changed, 1, 1))
     assert (result.quote, result.evidence.match) == (TEXTS[3][:-1], Match.REWORDED)
-    result = look(trace_of("no", TEXTS[3] + noise), Claimed(changed, 1, 1))
+    result = anchor(trace_of("no", TEXTS[3] + noise), Claim(changed, 1, 1))
     assert result.evidence.char_start == 0
-    assert look(trace_of("no", noise + TEXTS[3] + noise), Claimed(changed, 1, 1)).span is None
+    assert anchor(trace_of("no", noise + TEXTS[3] + noise), Claim(changed, 1, 1)).span is None
 
 
 def test_parts_of_a_quote_are_joined_if_they_are_near() -> None:
     trace = trace_of(*TEXTS)
-    result = look(trace, Claimed("valkey still refuses every write. … I checked the pods", 3, 3))
+    result = anchor(trace, Claim("valkey still refuses every write. … I checked the pods", 3, 3))
     assert (result.first, result.last, result.span) == (3, 4, 3)
     assert result.quote == "valkey still refuses every write."
     assert result.evidence.misnamed_spans == ("line 4", "line 4")
     header = (
         "still refuses every write.\n[0a1b2c3d4e #5] agent message | planner\nI checked the pods"
     )
-    result = look(trace, Claimed(header, 3, 4))
+    result = anchor(trace, Claim(header, 3, 4))
     assert (result.first, result.last, result.span) == (3, 4, 3)
     assert result.evidence.misnamed_spans is None
-    far = Claimed("still refuses every write … I close this incident", 3, 3)
-    assert look(trace, far).span is None
+    far = Claim("still refuses every write … I close this incident", 3, 3)
+    assert anchor(trace, far).span is None
     text = "It all begins here. " + "and so on " * 5_000 + "It all ends there."
-    result = look(trace_of(text), Claimed("It all begins here. […] It all ends there.", 0, 0))
+    result = anchor(trace_of(text), Claim("It all begins here. […] It all ends there.", 0, 0))
     assert (result.quote, result.evidence.match) == ("It all begins here.", Match.IN_PARTS)
     text = "The tool was called 12 times. " + "It went on. " * 9 + "In the end 7 of them failed."
     quote = "The tool was called 12 times … in the end {} of them failed"
-    matches = [look(trace_of(text), Claimed(quote.format(n), 0, 0)).evidence.match for n in (7, 9)]
+    matches = [anchor(trace_of(text), Claim(quote.format(n), 0, 0)).evidence.match for n in (7, 9)]
     assert matches == [Match.IN_PARTS, Match.ALTERED]
 
 
@@ -239,7 +239,7 @@ def test_a_quote_with_a_redacted_secret_covers_the_secret() -> None:
     sent = RedactedView(trace, Redaction.default()).text(0)
     assert "bob@example.com" not in sent
     quote = sent[sent.index("write") : sent.index(" when")]
-    result = look(trace, Claimed(quote, 0, 0), Redaction.default())
+    result = anchor(trace, Claim(quote, 0, 0), Redaction.default())
     assert result.quote == "write to bob@example.com"
     assert result.evidence.match is Match.EXACT
 
@@ -254,7 +254,7 @@ def test_verbatim_quotes_are_found_exactly(texts: list[str], data: st.DataObject
     start = data.draw(st.integers(0, len(texts[span])))
     quote = texts[span][start : data.draw(st.integers(start, len(texts[span])))]
     named = data.draw(st.none() | st.integers(0, len(texts) - 1))
-    result = look(trace_of(*texts), Claimed(quote, named, named))
+    result = anchor(trace_of(*texts), Claim(quote, named, named))
     if not quote.strip():
         assert result.quote is None
     elif len(quote.strip()) >= 24 or named == span:
@@ -269,7 +269,7 @@ def test_verbatim_quotes_are_found_exactly(texts: list[str], data: st.DataObject
 def test_any_claim_becomes_a_finding(
     texts: list[str], quote: str, first: int | None, last: int | None
 ) -> None:
-    result = look(trace_of(*texts), Claimed(quote, first, last))
+    result = anchor(trace_of(*texts), Claim(quote, first, last))
     assert (result.first is None) == (result.finding.first is None)
     if result.first is not None and result.last is not None:
         assert 0 <= result.first <= result.last < len(texts)
@@ -278,7 +278,7 @@ def test_any_claim_becomes_a_finding(
 
 
 @dataclass
-class Endless:
+class HugeTrace:
     """A trace of many long texts that records which were read."""
 
     read: list[int] = field(default_factory=list)
@@ -299,7 +299,7 @@ class Endless:
 
 
 def test_only_the_nearest_part_of_a_huge_trace_is_searched() -> None:
-    texts = Endless()
+    texts = HugeTrace()
     locator = Locator(texts)
     assert locator.locate("words that stand nowhere in this trace at all", (500, 501)) is None
     assert locator.partly_searched_quote_count == 1

@@ -1,4 +1,4 @@
-"""Shares of honest and altered quotes that are told apart."""
+"""Shares of honest and altered quotes that are distinguished."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ SCRIPT = Path(__file__).parents[2] / "scripts" / "quote_figures.py"
 
 
 def figures(folder: Path) -> dict[str, Any]:
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, str(SCRIPT), "--json", "--per-kind", "10", "--corpus", str(folder)],
         capture_output=True,
         text=True,
         check=True,
     )
-    document: dict[str, Any] = json.loads(done.stdout)
+    document: dict[str, Any] = json.loads(process.stdout)
     assert document["half"] == "held-out"
     return document
 
 
 @pytest.mark.parametrize("folder", [SAMPLES, pytest.param(CORPUS, marks=needs_corpus)])
-def test_honest_and_altered_quotes_are_told_apart(folder: Path) -> None:
+def test_honest_and_altered_quotes_are_distinguished(folder: Path) -> None:
     groups = figures(folder)["groups"]
     sizes = {
-        group: sum(kind["n"] for kind in found["kinds"].values()) for group, found in groups.items()
+        name: sum(kind["n"] for kind in group["kinds"].values()) for name, group in groups.items()
     }
     assert sizes["honest"] >= 150
     assert sizes["altered"] >= 150
     assert groups["honest"]["found_share"] >= 0.95
     assert groups["altered"]["found_share"] <= 0.05
     assert groups["stitched"]["found_share"] <= 0.05
-    # What is left out honestly is told from what stands there, and still has its place.
+    # Honest omissions are distinguished from quoted text, and their quotes are still located.
     parts = groups["parts"]["kinds"]
     assert sum(kind["in_parts"] for kind in parts.values()) >= 0.9 * sizes["parts"] > 0
-    # Two words may stand beside the other part elsewhere; then nothing was left out there.
+    # Two words may be next to the other part elsewhere; then nothing was left out there.
     long_parts = [kind for name, kind in parts.items() if "two words" not in name]
     assert sum(kind["found"] for kind in long_parts) == 0
     for name, kind in groups["altered"]["kinds"].items():

@@ -31,39 +31,38 @@ def start() -> MemoryTrace:
     return MemoryTrace().user("The ledger of the shop answers with 503. Find out why and mend it.")
 
 
-def found(trace: MemoryTrace, mode: str) -> list[tuple[int, int]]:
-    """Return the span numbers at which a mode is suggested."""
-    places = []
+def suggested_ranges(trace: MemoryTrace, mode: str) -> list[tuple[int, int]]:
+    """Return the ranges of span numbers at which a mode is suggested."""
+    ranges = []
     for finding in RulesJudge(RULES).judge(trace).findings:
         if finding.mode == mode:
             assert finding.first is not None
             assert finding.last is not None
-            first, last = trace.index_of(finding.first), trace.index_of(finding.last)
+            first = trace.index_of(finding.first)
+            last = trace.index_of(finding.last)
             assert first is not None
             assert last is not None
-            places.append((first + 1, last + 1))
-    return places
+            ranges.append((first + 1, last + 1))
+    return ranges
 
 
-def only(trace: MemoryTrace) -> Finding:
+def only_finding(trace: MemoryTrace) -> Finding:
     (finding,) = RulesJudge(RULES).judge(trace).findings
     return finding
 
 
 Builder = Callable[[MemoryTrace], object]
-Places = list[tuple[int, int]]
+Ranges = list[tuple[int, int]]
 
 
-def of(mode: str, *cases: tuple[str, Places, Builder]) -> list[object]:
+def cases(mode: str, *examples: tuple[str, Ranges, Builder]) -> list[object]:
     """Return the cases of a mode: name, expected places, steps."""
     return [
-        pytest.param(mode, places, steps, id=f"{mode}: {name}") for name, places, steps in cases
+        pytest.param(mode, ranges, steps, id=f"{mode}: {name}") for name, ranges, steps in examples
     ]
 
 
 def each(values: Iterable[object], steps: Callable[[MemoryTrace, Any], object]) -> Builder:
-    """Repeat steps for each value."""
-
     def all_steps(trace: MemoryTrace) -> None:
         for value in values:
             steps(trace, value)
@@ -76,17 +75,15 @@ def polled(values: Sequence[str]) -> Builder:
     return each(values, lambda t, value: t.run("curl -s 'http://prom/query?query=p95'", value))
 
 
-def said(words: str, *names: str) -> Builder:
-    """Say the words with each name, each followed by another agent's answer."""
-    return each(
-        names, lambda t, name: t.say(words.format(name), "lead").say(f"{name}: no", "other")
-    )
+def say_each(text: str, *names: str) -> Builder:
+    """Say the text with each name, each followed by another agent's answer."""
+    return each(names, lambda t, name: t.say(text.format(name), "lead").say(f"{name}: no", "other"))
 
 
-def waited(times: int) -> Builder:
+def wait_for_change(times: int) -> Builder:
     """Change something, and poll for its effect."""
-    looks = each(range(times), lambda t, _: t.run("sleep 30; kubectl get pods", PODS))
-    return lambda t: looks(t.run("kubectl rollout restart deploy/ledger", "restarted"))
+    poll = each(range(times), lambda t, _: t.run("sleep 30; kubectl get pods", PODS))
+    return lambda t: poll(t.run("kubectl rollout restart deploy/ledger", "restarted"))
 
 
 PAGE = "Address: https://a.example/p\nTitle: P\nViewport position: page {} of 3.\n===\nText"
@@ -94,7 +91,7 @@ SCREENSHOT = " Here is a screenshot of [P](https://a.example/p). The viewport sh
 PROMPT = "You are at a company that makes software. Answer in one word, and nothing else. "
 LOGGED = "I look at the ledger's pods now, and then at the events of the last hour. " * 10
 ARCHIVE = "Please open the archive of 2015 and read the table of the first week of August to me."
-REPEATED = of(
+REPEATED = cases(
     REPETITION,
     ("an age that has grown", [(4, 5)],
      lambda t: t.run("ls", PODS).run("ls", PODS.replace("7m", "9m12s"))),
@@ -108,8 +105,8 @@ REPEATED = of(
      each("abc", lambda t, _: t.run("kubectl apply -f a.yaml", "error: no file", failed=True))),
     ("a failing call again after another try", [(6, 7)],
      each("aba", lambda t, name: t.run(f"kubectl get pod ledger-{name}", "no", failed=True))),
-    ("waiting too often for a change", [(10, 13)], waited(5)),
-    ("one agent says the same", [(4, 4), (6, 6)], said(ARCHIVE, *"abc")),
+    ("waiting too often for a change", [(10, 13)], wait_for_change(5)),
+    ("one agent says the same", [(4, 4), (6, 6)], say_each(ARCHIVE, *"abc")),
     ("two questions in turns", [(6, 13)],
      each("abc", lambda t, _: t.run("kubectl get pods", PODS).run("kubectl get events", "none"))),
     ("not what lies between", [(4, 5), (8, 9)],
@@ -118,7 +115,7 @@ REPEATED = of(
      each((1, 1, 2, 1), lambda t, page: t.say("Open the page of the shop.", "lead")
           .say(PAGE.format(page), "surfer"))),
 )  # fmt: skip
-NOT_REPEATED = of(
+NOT_REPEATED = cases(
     REPETITION,
     ("a new request", [],
      lambda t: t.run("ls", PODS).user("And are they well now?").run("ls", PODS)),
@@ -135,16 +132,18 @@ NOT_REPEATED = of(
      lambda t: t.run("ls", PODS).call("shell", '{"cmd": "ls"}', PODS, agent="second")),
     ("pages of one file", [],
      each(range(6), lambda t, n: t.run(f"sed -n '{n}00,{n}99p' src/ledger.py", "    return\n"))),
-    ("waiting for a change", [], waited(3)),
+    ("waiting for a change", [], wait_for_change(3)),
     ("waiting by the clock", [],
      lambda t: t.run("kubectl rollout restart deploy/ledger", "restarted", start=1_000.0)
      .run("kubectl get pods", PODS, start=1_100.0).run("kubectl get pods", PODS, start=1_200.0)),
     ("answers with other numbers", [], polled(("101", "102", "103", "104"))),
     ("calls without a result", [], each("abc", lambda t, _: t.run("ls /srv", None))),
-    ("other names", [], said("Please ask {} what a parcel of two kilograms to Lyon costs. Tell me"
-                             " the cheapest way there is.", "FedEx", "DHL", "USPS")),
-    ("other codes", [], said("Look for flights from {} to Lisbon on the first of May, please. Tell"
-                             " me the cheapest way there is.", "JFK", "LHR", "CDG")),
+    ("other names", [],
+     say_each("Please ask {} what a parcel of two kilograms to Lyon costs. Tell me the cheapest way"
+              " there is.", "FedEx", "DHL", "USPS")),
+    ("other codes", [],
+     say_each("Look for flights from {} to Lisbon on the first of May, please. Tell me the cheapest"
+              " way there is.", "JFK", "LHR", "CDG")),
     ("a prompt that agents share", [],
      each("abc", lambda t, _: t.say(PROMPT + "Python.", "chief").say(PROMPT + "Done.", "clerk"))),
     ("what a log prints twice", [],
@@ -170,23 +169,23 @@ def sales(trace: MemoryTrace) -> None:
     trace.say("Here is the sales data of both homes, of 2022: 850,000 and 950,000.")
 
 
-def words(text: str) -> Builder:
+def message(text: str) -> Builder:
     return lambda t: t.say(text)
 
 
-INVENTED = of(
+INVENTED = cases(
     GUESSED,
     *((value, [(2, 2)], order(value)) for value in ("#W1234567", "your_order_id")),
     ("given in another spelling", [],
      lambda t: t.user("Order w-1234567.").call("get_order", '{"order_id": "#W1234567"}', "none")),
     ("from a long answer", [], from_a_long_answer),
-    *((text, [(2, 2)], words(text)) for text in (
+    *((text, [(2, 2)], message(text)) for text in (
         "Assuming we have downloaded the table, the mean is 12.",
         "As the download fails, we can simulate the temperature data for now.",
         "I use placeholder values until somebody has the file.",
         "Here is the sales data of both homes: 850,000 and 950000.",
     )),
-    *((text, [], words(text)) for text in (
+    *((text, [], message(text)) for text in (
         "I will not assume that we have the table; please send it.",
         "If we assume the file is complete, the mean is 12.",
         "The simulation ends at noon.",
@@ -195,7 +194,7 @@ INVENTED = of(
 )  # fmt: skip
 
 LIMIT = "run ended: maximum number of turns (40) reached"
-TOO_LATE_ENDS = of(
+TOO_LATE_ENDS = cases(
     TOO_LATE,
     ("a limit ends the run at work", [(5, 5)],
      lambda t: t.think("More logs.").run("kubectl logs deploy/ledger", "timeout").log(LIMIT)),
@@ -207,7 +206,7 @@ TOO_LATE_ENDS = of(
 
 RESTART = "kubectl rollout restart deploy/ledger"
 GIVES_UP = "# Nothing helps, so I give up on it here.\nprint(apis.supervisor.complete_task())"
-ENDS = of(
+ENDS = cases(
     TOO_EARLY,
     *((text, [(4, 4)], lambda t, text=text: t.run("kubectl get pods", PODS).say(text)) for text in (
         "I could not determine the cause. I'll leave it here.",
@@ -217,7 +216,7 @@ ENDS = of(
         "Now I'll check the events of the node.",
         "I am now running the tests.",
     )),
-    *((text, [], words(text)) for text in (
+    *((text, [], message(text)) for text in (
         "If that helps I'll look at the pods.", "I will not delete the pod.", "I'll wait for you.",
     )),
     ("a refusal by policy", [],
@@ -253,7 +252,7 @@ def measured(value: str) -> Builder:
     )  # fmt: skip
 
 
-CHECKS = of(
+CHECKS = cases(
     FAILING,
     *((look, [], checked(look, OTHER_PODS)) for look in (
         "kubectl get pods", "sleep 20 && kubectl get pods", "curl -s http://ledger/healthz",
@@ -271,15 +270,13 @@ CHECKS = of(
 
 
 @pytest.mark.parametrize(
-    ("mode", "places", "steps"),
-    [
-        *(*REPEATED, *NOT_REPEATED, *INVENTED, *TOO_LATE_ENDS, *ENDS, *CHECKS),
-    ],
+    ("mode", "ranges", "steps"),
+    [*(*REPEATED, *NOT_REPEATED, *INVENTED, *TOO_LATE_ENDS, *ENDS, *CHECKS)],
 )
-def test_a_mode_is_suggested_at_its_places_only(mode: str, places: Places, steps: Builder) -> None:
+def test_a_mode_is_suggested_at_its_places_only(mode: str, ranges: Ranges, steps: Builder) -> None:
     trace = start()
     steps(trace)
-    assert found(trace, mode) == places
+    assert suggested_ranges(trace, mode) == ranges
 
 
 @pytest.mark.parametrize(
@@ -299,7 +296,7 @@ def test_a_finding_has_a_quote_and_a_reason(
 ) -> None:
     trace = start()
     steps(trace)
-    finding = only(trace)
+    finding = only_finding(trace)
     assert finding.evidence is not None
     assert finding.evidence.key == key
     assert quote in finding.evidence.quote
@@ -308,7 +305,7 @@ def test_a_finding_has_a_quote_and_a_reason(
 
 def test_more_repetitions_give_more_confidence() -> None:
     once, often = (start().run("ls", "a").run("ls", "a") for _ in range(2))
-    assert only(often.run("ls", "a")).confidence > only(once).confidence
+    assert only_finding(often.run("ls", "a")).confidence > only_finding(once).confidence
 
 
 def test_rules_are_chosen_by_name() -> None:
@@ -319,13 +316,13 @@ def test_rules_are_chosen_by_name() -> None:
     assert every.name == f"{default.name}+all"
     assert some.name == f"{default.name}+repeated-call+limit"
     assert set(some.looks_at) == {REPETITION, TOO_LATE}
-    for names, words in [
+    for names, problem in [
         ("", "no rule named"),
         ("loops", "no rule 'loops'"),
         ("all,nothing", "no rule 'nothing'"),
     ]:
         with pytest.raises(
-            UnknownRule, match=f"{words}.*; there are default, all, and repeated-call"
+            UnknownRule, match=f"{problem}.*; there are default, all, and repeated-call"
         ):
             chosen_rules(names)
 
@@ -361,9 +358,9 @@ texts = st.one_of(
 @st.composite
 def traces(draw: st.DrawFn) -> MemoryTrace:
     trace = MemoryTrace()
-    for place in range(draw(st.integers(0, 25))):
+    for index in range(draw(st.integers(0, 25))):
         kind = draw(st.sampled_from(list(SpanKind)))
-        earlier = draw(st.integers(0, place))
+        earlier = draw(st.integers(0, index))
         trace.add(
             kind,
             draw(st.sampled_from(list(Role))),
@@ -386,18 +383,19 @@ def test_findings_fit_the_trace(trace: MemoryTrace) -> None:
     for finding in findings:
         assert finding.first is not None
         assert finding.last is not None
-        first, last = trace.index_of(finding.first), trace.index_of(finding.last)
+        first = trace.index_of(finding.first)
+        last = trace.index_of(finding.last)
         assert finding.mode in judge.looks_at
         assert first is not None
         assert last is not None
         assert first <= last
-        words = finding.evidence
-        assert words is not None
-        assert words.key is not None
-        evidence = trace.index_of(words.key)
+        evidence = finding.evidence
         assert evidence is not None
-        assert words.quote
-        assert trace.text(evidence)[words.char_start : words.char_end] == words.quote
+        assert evidence.key is not None
+        span = trace.index_of(evidence.key)
+        assert span is not None
+        assert evidence.quote
+        assert trace.text(span)[evidence.char_start : evidence.char_end] == evidence.quote
         assert "#" in finding.rationale
         starts.append(first)
     assert starts == sorted(starts)
@@ -406,16 +404,16 @@ def test_findings_fit_the_trace(trace: MemoryTrace) -> None:
 def test_only_the_ends_of_long_texts_are_read() -> None:
     filler = "nothing of note here\n" * 100_000
     hidden = MemoryTrace().say(filler + "I give up on it here.\n" + filler)
-    shown = MemoryTrace().say(filler + "I give up on it here.")
+    visible = MemoryTrace().say(filler + "I give up on it here.")
     assert RulesJudge(RULES).judge(hidden).findings == ()
-    (finding,) = RulesJudge(RULES).judge(shown).findings
-    words = finding.evidence
-    assert words is not None
-    assert shown.text(0)[words.char_start : words.char_end] == words.quote
+    (finding,) = RulesJudge(RULES).judge(visible).findings
+    evidence = finding.evidence
+    assert evidence is not None
+    assert visible.text(0)[evidence.char_start : evidence.char_end] == evidence.quote
 
 
 def test_a_final_message_that_the_file_has_already_is_no_further_step() -> None:
-    message = "The login works again. " * 200
-    trace = MemoryTrace().say(message)
-    assert len(walk(trace, message).steps) == 1
-    assert len(walk(trace, message + "Done.").steps) == 2
+    text = "The login works again. " * 200
+    trace = MemoryTrace().say(text)
+    assert len(walk(trace, text).steps) == 1
+    assert len(walk(trace, text + "Done.").steps) == 2

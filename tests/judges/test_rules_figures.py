@@ -54,21 +54,21 @@ def test_page_and_file_have_the_script_s_figures(judged: JudgedTraces) -> None:
     assert FIGURES.read_text("utf-8") == csv_text(FigureRow._fields, rows)
 
 
-def study(folder: Path, yes: list[list[bool]]) -> Path:
+def write_study(folder: Path, votes: list[list[bool]]) -> Path:
     """Write a corpus with one mode that no rule finds, labelled by three annotators."""
     people = folder / "mast-human"
     people.mkdir(parents=True)
     traces = [
         {"index": i, "round": "Round 1", "mas_name": "AG2", "trace_text": f"{folder.name}: run {i}"}
-        for i in range(len(yes))
+        for i in range(len(votes))
     ]
     heading = "4.1 Step repetition\n\nThe same step again."
     labels = [
         {
             "trace_id": f"hf_{i}",
-            "hf_annotations": {heading: {f"annotator_{k}": word for k, word in enumerate(words)}},
+            "hf_annotations": {heading: {f"annotator_{k}": vote for k, vote in enumerate(answers)}},
         }
-        for i, words in enumerate(yes)
+        for i, answers in enumerate(votes)
     ]
     (people / "iaa_a.json").write_text(json.dumps(traces), "utf-8")
     (people / "annotations_a.json").write_text(json.dumps(labels), "utf-8")
@@ -76,7 +76,7 @@ def study(folder: Path, yes: list[list[bool]]) -> Path:
 
 
 def test_the_two_halves_of_the_corpus_are_disjoint(judged: JudgedTraces, tmp_path: Path) -> None:
-    corpus = study(tmp_path, [[True, True, False], [False] * 3, [True] * 3, [False] * 3] * 3)
+    corpus = write_study(tmp_path, [[True, True, False], [False] * 3, [True] * 3, [False] * 3] * 3)
     cases = labelled(judged, corpus)
     both, seen = (on_corpus(cases, halves)[0] for halves in (("seen", "unseen"), ("seen",)))
     assert {half for _, half in seen} == {"seen"}

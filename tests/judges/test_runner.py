@@ -28,7 +28,7 @@ MAST = load_mast()
 
 @dataclass
 class Echo:
-    """A judge that finds step repetition in the last span, and records what it has seen."""
+    """A judge that finds step repetition in the last span and records the judged traces."""
 
     name: str = "judge:echo@1"
     looks_at: tuple[str, ...] = ("step_repetition", "conversation_reset", "of_another_world")
@@ -61,11 +61,11 @@ def folder(tmp_path: Path) -> Path:
 
 def test_every_trace_is_judged_and_stored(folder: Path) -> None:
     workspace = Workspace.open(":memory:")
-    told: list[Progress] = []
-    summary = run_judge(Echo(), MAST, traces(folder), workspace, on_progress=told.append)
+    progress: list[Progress] = []
+    summary = run_judge(Echo(), MAST, traces(folder), workspace, on_progress=progress.append)
     assert (summary.suggestions, dict(summary.traces)) == (3, {TraceStatus.JUDGED: 3})
     assert summary.by_mode == {"step_repetition": 3}
-    assert [(p.done, p.path.name, p.suggestions) for p in told] == [
+    assert [(p.done, p.path.name, p.suggestions) for p in progress] == [
         (1, "a.json", 1),
         (2, "b.json", 1),
         (3, "c.json", 1),
@@ -74,9 +74,9 @@ def test_every_trace_is_judged_and_stored(folder: Path) -> None:
     assert run.id == summary.run_id
     assert run.finished_at is not None
     assert len(run.traces) == 3
-    said = {v.mode: v.value for v in workspace.verdicts(trace_id=told[0].trace_id)}
-    # About modes that are not of this taxonomy nothing is kept.
-    assert said == {
+    verdicts = {v.mode: v.value for v in workspace.verdicts(trace_id=progress[0].trace_id)}
+    # Nothing is stored about modes of other taxonomies.
+    assert verdicts == {
         "step_repetition": VerdictValue.PRESENT,
         "conversation_reset": VerdictValue.ABSENT,
     }
@@ -104,9 +104,9 @@ def test_a_new_version_or_content_is_judged_again(folder: Path) -> None:
     run_judge(newer, MAST, traces(folder), workspace)
     assert newer.seen == ["a.json", "b.json", "c.json"]
     write_run(folder, "b.json", turns=4)
-    again = Echo()
-    run_judge(again, MAST, traces(folder), workspace)
-    assert again.seen == ["b.json"]
+    rerun = Echo()
+    run_judge(rerun, MAST, traces(folder), workspace)
+    assert rerun.seen == ["b.json"]
     everything = Echo()
     run_judge(everything, MAST, traces(folder), workspace, covered_by=None)
     assert len(everything.seen) == 3
@@ -125,10 +125,10 @@ def test_an_unreadable_trace_is_reported_and_retried(folder: Path) -> None:
 
 
 def test_a_judge_without_a_mode_of_the_taxonomy_is_refused(folder: Path) -> None:
-    own = replace(MAST, id="own", modes=(replace(MAST.modes[0], slug="loops"),))
+    foreign = replace(MAST, id="own", modes=(replace(MAST.modes[0], slug="loops"),))
     workspace = Workspace.open(":memory:")
     with pytest.raises(WorkspaceError, match="supports no mode of own@3"):
-        run_judge(Echo(), own, traces(folder), workspace)
+        run_judge(Echo(), foreign, traces(folder), workspace)
     assert workspace.taxonomies() == ()
 
 
@@ -139,8 +139,8 @@ def test_a_judge_without_a_mode_of_the_taxonomy_is_refused(folder: Path) -> None
 def changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Trace:
     """A rollout that was cut after it was read, without cached texts."""
     monkeypatch.setattr(lines, "_CACHED_CHARS", 0)
-    said = [message("assistant", f"{number} " + "word " * 40_000) for number in range(3)]
-    path = write(tmp_path, meta(), message("user", "go"), *said, name="run.jsonl")
+    messages = [message("assistant", f"{number} " + "word " * 40_000) for number in range(3)]
+    path = write(tmp_path, meta(), message("user", "go"), *messages, name="run.jsonl")
     (trace,) = read_file(path, named=True).traces
     read_fully(trace)
     path.write_bytes(path.read_bytes()[:1000])

@@ -13,8 +13,8 @@ from mast_tui.traces.model import Outcome, Trace, TraceMeta
 from tests.judges.memory_trace import MemoryTrace
 from tests.judges.planted_trials import aimless_trials, long_trials, planted_trials
 
-WAY = ("ls", "cat shop.log", "kubectl get pods", "kubectl rollout restart shop", "curl shop")
-OWN = ("uptime", "history", "vim notes", "man tar", "git stash", "top", "df -h", "make")
+PATH = ("ls", "cat shop.log", "kubectl get pods", "kubectl rollout restart shop", "curl shop")
+OWN_STEPS = ("uptime", "history", "vim notes", "man tar", "git stash", "top", "df -h", "make")
 NOTHING = Judgement(judged_modes=())
 DELETE = "kubectl delete namespace shop"
 
@@ -29,14 +29,14 @@ def run(name: str, outcome: Outcome, *commands: str, task: str = "7") -> MemoryT
 
 def trials(wrong: str, failed: int = 4, succeeded: int = 4) -> list[MemoryTrace]:
     """Return failed runs with a wrong third step, and successful runs."""
-    bad = (run(f"bad-{n}", Outcome.FAILED, *WAY[:2], wrong, OWN[n]) for n in range(failed))
-    good = (run(f"good-{n}", Outcome.SUCCEEDED, *WAY) for n in range(succeeded))
+    bad = (run(f"bad-{n}", Outcome.FAILED, *PATH[:2], wrong, OWN_STEPS[n]) for n in range(failed))
+    good = (run(f"good-{n}", Outcome.SUCCEEDED, *PATH) for n in range(succeeded))
     return [*bad, *good]
 
 
-def silent(runs: Sequence[Trace]) -> bool:
+def suggests_nothing(runs: Sequence[Trace]) -> bool:
     judge = TwinsJudge(runs)
-    return [judge.judge(one) for one in runs] == [NOTHING] * len(runs)
+    return [judge.judge(run) for run in runs] == [NOTHING] * len(runs)
 
 
 def test_a_step_that_only_failed_runs_share_is_suggested() -> None:
@@ -58,7 +58,7 @@ def test_a_step_that_only_failed_runs_share_is_suggested() -> None:
 def test_a_shared_wrong_step_is_found_in_other_words() -> None:
     # Other ids make no other step.
     runs = [
-        run(f"bad-{n}", Outcome.FAILED, *WAY[:2], f"kubectl delete pod shop-{n}a9f04e77b1 --now")
+        run(f"bad-{n}", Outcome.FAILED, *PATH[:2], f"kubectl delete pod shop-{n}a9f04e77b1 --now")
         for n in range(4)
     ] + trials("", failed=0)
     judge = TwinsJudge(runs)
@@ -66,20 +66,20 @@ def test_a_shared_wrong_step_is_found_in_other_words() -> None:
     # One wrong argument does.
     right, wrong = (f"curl -s --retry 3 mail.example.org:{port}/send" for port in (587, 25))
     runs = [
-        *(run(f"bad-{n}", Outcome.FAILED, *WAY[:2], wrong) for n in range(4)),
-        *(run(f"good-{n}", Outcome.SUCCEEDED, *WAY[:2], right) for n in range(4)),
+        *(run(f"bad-{n}", Outcome.FAILED, *PATH[:2], wrong) for n in range(4)),
+        *(run(f"good-{n}", Outcome.SUCCEEDED, *PATH[:2], right) for n in range(4)),
     ]
     assert [step.index for step in TwinsJudge(runs).shared_step_by_trace.values()] == [5] * 4
 
 
 def test_too_few_or_unrelated_runs_give_no_suggestion() -> None:
-    assert silent(trials(DELETE, failed=2, succeeded=2))
-    assert silent(trials(DELETE, failed=8, succeeded=0))
-    assert silent([*trials(DELETE), run("good-x", Outcome.SUCCEEDED, *WAY, DELETE)])
+    assert suggests_nothing(trials(DELETE, failed=2, succeeded=2))
+    assert suggests_nothing(trials(DELETE, failed=8, succeeded=0))
+    assert suggests_nothing([*trials(DELETE), run("good-x", Outcome.SUCCEEDED, *PATH, DELETE)])
     runs = trials(DELETE, succeeded=0)
-    runs += [run(f"o-{n}", Outcome.SUCCEEDED, *WAY, task="8") for n in range(4)]
-    runs += [run(f"u-{n}", Outcome.UNKNOWN, *WAY) for n in range(4)]
-    assert silent(runs)
+    runs += [run(f"o-{n}", Outcome.SUCCEEDED, *PATH, task="8") for n in range(4)]
+    runs += [run(f"u-{n}", Outcome.UNKNOWN, *PATH) for n in range(4)]
+    assert suggests_nothing(runs)
     assert TwinsJudge(runs).summary == "comparing 8 runs of 2 tasks"
     assert "nothing to compare" in TwinsJudge(runs[-4:]).summary
 
@@ -88,21 +88,21 @@ def test_too_few_or_unrelated_runs_give_no_suggestion() -> None:
 def test_planted_steps_are_found_and_random_outcomes_give_few_suggestions() -> None:
     exact = near = planted = 0
     for seed in range(40):
-        made = planted_trials(Random(f"test {seed}"))
-        shared = TwinsJudge(made.runs).shared_step_by_trace
-        planted += len(made.planted)
-        for trace_id, place in made.planted.items():
+        trials_of_seed = planted_trials(Random(f"test {seed}"))
+        shared = TwinsJudge(trials_of_seed.runs).shared_step_by_trace
+        planted += len(trials_of_seed.planted)
+        for trace_id, index in trials_of_seed.planted.items():
             step = shared.get(trace_id)
-            exact += step is not None and step.index == place
-            near += step is not None and abs(step.index - place) <= 3
+            exact += step is not None and step.index == index
+            near += step is not None and abs(step.index - index) <= 3
     assert planted > 200
     assert exact >= 0.8 * planted
     assert near >= 0.95 * planted
     randoms = [Random(f"test {seed}") for seed in range(60)]
-    told = sum(
-        bool(TwinsJudge(aimless_trials(one, 12).runs).shared_step_by_trace) for one in randoms
+    suggestions = sum(
+        bool(TwinsJudge(aimless_trials(random, 12).runs).shared_step_by_trace) for random in randoms
     )
-    assert told <= 12
+    assert suggestions <= 12
     runs = long_trials(Random(1), 40, 250).runs
     assert sum(map(len, runs)) > 10_000
     assert TwinsJudge(runs).summary == "comparing 40 runs of 1 task"

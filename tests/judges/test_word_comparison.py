@@ -5,11 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.judges.fuzzy_match import (
-    QuoteMatch,
-    closest,
-    find_part,
-)
+from mast_tui.judges.fuzzy_match import QuoteMatch, closest, find_part
 from mast_tui.judges.word_comparison import WordLikeness, compare, word_count
 from mast_tui.labels import Match
 
@@ -17,9 +13,9 @@ from mast_tui.labels import Match
 def differences(quote: str, text: str, *, in_parts: bool = False) -> list[tuple[str, str]]:
     """Return the altering differences in both wordings."""
     return [
-        (quote[slice(*one.quote_range)], text[slice(*one.text_range)])
-        for one in compare(quote, text, in_parts=in_parts).differences
-        if one.alters_meaning
+        (quote[slice(*difference.quote_range)], text[slice(*difference.text_range)])
+        for difference in compare(quote, text, in_parts=in_parts).differences
+        if difference.alters_meaning
     ]
 
 
@@ -63,7 +59,7 @@ def test_reworded_wordings() -> None:
 
 
 def test_altered_wordings() -> None:
-    for quote, text, words in [
+    for quote, text, expected in [
         ("took 1849 ms", "took 1846 ms", [("1849", "1846")]),
         ("took 15 s in all", "took 1.5 s in all", [("15", "1.5")]),
         ("24K views", "2.4K views", [("24K", "2.4K")]),
@@ -96,17 +92,19 @@ def test_altered_wordings() -> None:
          [("", "recent")]),
     ]:  # fmt: skip
         assert compare(quote, text).likeness is WordLikeness.ALTERED
-        assert differences(quote, text) == words
+        assert differences(quote, text) == expected
 
 
 def test_edges_gaps_and_signs() -> None:
     text = "so said they: all three pods are running (as it seems)"
-    found = compare("all three pods", text)
-    assert (found.likeness, text[found.start : found.end]) == (WordLikeness.SAME, "all three pods")
+    comparison = compare("all three pods", text)
+    assert comparison.likeness is WordLikeness.SAME
+    assert text[comparison.start : comparison.end] == "all three pods"
     # A small word too much at an edge may have its counterpart further out, behind a ``not``.
     assert compare("has been satisfied", "been satisfied").likeness is WordLikeness.ALTERED
     # What an ellipsis leaves out is no difference in parts.
-    quote, text = "the tool failed … and gave up", "the tool failed 12 times and gave up"
+    quote = "the tool failed … and gave up"
+    text = "the tool failed 12 times and gave up"
     assert compare(quote, text, in_parts=True).likeness is WordLikeness.SAME
     assert differences(quote, text) == [("", "12 times")]
     quote = "the tool failed … and went on"
@@ -119,22 +117,22 @@ def test_edges_gaps_and_signs() -> None:
 
 @given(st.text(max_size=80))
 def test_any_text_equals_itself(text: str) -> None:
-    found = compare(text, text)
-    assert found.likeness is WordLikeness.SAME
-    assert (found.start, found.end) == (0, len(text))
+    comparison = compare(text, text)
+    assert comparison.likeness is WordLikeness.SAME
+    assert (comparison.start, comparison.end) == (0, len(text))
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_differences_are_ordered_ranges_of_both_texts(quote: str, text: str) -> None:
-    found = compare(quote, text)
-    for whole, places in (
-        (quote, [one.quote_range for one in found.differences]),
-        (text, [one.text_range for one in found.differences]),
+    comparison = compare(quote, text)
+    for full_text, ranges in (
+        (quote, [difference.quote_range for difference in comparison.differences]),
+        (text, [difference.text_range for difference in comparison.differences]),
     ):
-        flat = [at for place in places for at in place]
-        assert flat == sorted(flat)
-        assert all(0 <= at <= len(whole) for at in flat)
-    assert 0 <= found.start <= found.end <= len(text)
+        offsets = [offset for text_range in ranges for offset in text_range]
+        assert offsets == sorted(offsets)
+        assert all(0 <= offset <= len(full_text) for offset in offsets)
+    assert 0 <= comparison.start <= comparison.end <= len(text)
 
 
 # Fuzzy search
@@ -164,10 +162,10 @@ LONG = "".join(f"step {n}: the answer was {n * n} and the queue went on\n" for n
 
 def test_a_long_quote_is_compared_as_a_whole() -> None:
     quote = LONG[500:3500].replace("queue went", "queues went")
-    place = closest(LONG, quote, Match.REWORDED)
-    assert place == QuoteMatch(500, 3499, Match.REWORDED)
-    for said, stands in ((" 900 ", " 901 "), ("step 40: the answer was", "step 40: nobody asked")):
-        altered = closest(LONG, LONG[500:3500].replace(said, stands, 1), Match.REWORDED)
+    match = closest(LONG, quote, Match.REWORDED)
+    assert match == QuoteMatch(500, 3499, Match.REWORDED)
+    for old, new in ((" 900 ", " 901 "), ("step 40: the answer was", "step 40: nobody asked")):
+        altered = closest(LONG, LONG[500:3500].replace(old, new, 1), Match.REWORDED)
         assert altered == QuoteMatch(500, 3499, Match.ALTERED)
     made_up = "words that nobody has ever written down in any place of this text, not one " * 4
     assert closest(LONG, f"{LONG[500:650]}{made_up}{LONG[950:1100]}", Match.REWORDED) is None
@@ -181,8 +179,8 @@ def test_markup_case_and_punctuation_are_ignored() -> None:
         ("It Has Been Done – “at last”, OK?", 'it has been done - "at last" ok.'),
         ("Straße und GROSSE Häuser in İzmir", "strasse und grosse häuser in i̇zmir"),
     ]:
-        place = find_part(f"x1 {text} y2", quote, Match.SPACING)
-        assert place is not None
-        found = f"x1 {text} y2"[place.start : place.end]
-        assert found in text
+        match = find_part(f"x1 {text} y2", quote, Match.SPACING)
+        assert match is not None
+        matched = f"x1 {text} y2"[match.start : match.end]
+        assert matched in text
         assert find_part(text, f"{quote} and more", Match.SPACING) is None

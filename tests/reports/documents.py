@@ -9,7 +9,7 @@ from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.figures.spans.input import LabelRange, SpanInput, TraceReading, TraceReadings
 from mast_tui.figures.spans.report import span_figures
-from tests.figures.agreement.build_judge import assisted, given_words, said
+from tests.figures.agreement.build_judge import assisted, judge_with, votes
 from tests.figures.agreement.build_reports import MODES, study_of
 from tests.figures.agreement.tables import retest_table
 from tests.gold.build import ABSENT, MODE, PRESENT
@@ -31,11 +31,11 @@ def agreement() -> Agreement:
     )
     resampling = Resampling(20)
     report = agreement_figures(study, resampling)
-    verdicts = said("110101001")
+    verdicts = votes("110101001")
     passes = tuple(
         assisted("ann", f"t{i}", i > 3, {MODE: PRESENT if i % 2 else ABSENT}) for i in range(8)
     )
-    judged = given_words(verdicts, said("100101011"), passes=passes, unlabelled=frozenset({"t8"}))
+    judged = judge_with(verdicts, votes("100101011"), passes=passes, unlabelled=frozenset({"t8"}))
     return replace(
         report, spans=span_figures(_places(), resampling), judge=judge_report(judged, resampling)
     )

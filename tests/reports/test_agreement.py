@@ -21,7 +21,7 @@ from mast_tui.reports.sentences import is_kappa_paradox
 from mast_tui.reports.span_agreement import places_section
 from mast_tui.taxonomy.model import Mode
 from tests.figures.agreement.build_judge import MODES
-from tests.figures.agreement.build_reports import DEGENERATE, study_by_modes, whole
+from tests.figures.agreement.build_reports import DEGENERATE, full_report, study_by_modes
 from tests.figures.agreement.tables import retest_table, rotating_lines
 from tests.figures.agreement.test_spans import reading
 from tests.figures.agreement.test_spans import study as places_of
@@ -126,7 +126,7 @@ def test_undefined_figures_have_a_reason_and_a_sentence() -> None:
 @pytest.mark.parametrize("name", DEGENERATE)
 def test_degenerate_studies_have_reasons_instead_of_numbers(name: str) -> None:
     lines, undefined = DEGENERATE[name]
-    report = agreement_report(whole(lines, (0, 0, 0, 0)))
+    report = agreement_report(full_report(lines, (0, 0, 0, 0)))
     rows = table(report, "modes").groups[0]
     assert {estimate(one, "cohen_kappa").undefined for one in rows} == undefined
     text = " ".join([all_notes(report), *(detail(one) for one in table(report, "modes").rows)])
@@ -328,7 +328,7 @@ def test_chance_corrected_figures_take_two_traces() -> None:
 
 
 def test_categories_and_places_without_files_have_sections() -> None:
-    report = agreement_report(whole({"ann": "1101", "bob": "1001"}, (1, 1, 1, 1)))
+    report = agreement_report(full_report({"ann": "1101", "bob": "1001"}, (1, 1, 1, 1)))
     assert [part.id for part in report.sections] == ["modes", "categories", "spans", "judge"]
     category = row(table(report, "categories"), "c")
     assert category.sources is not None

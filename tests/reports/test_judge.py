@@ -7,7 +7,7 @@ from mast_tui.figures.judge.report import judge_report
 from mast_tui.labels import VerdictValue
 from mast_tui.reports.judge import judge_section
 from mast_tui.reports.model import ReportSection
-from tests.figures.agreement.build_judge import assisted, counted, given_words, said, suggestion
+from tests.figures.agreement.build_judge import assisted, counted, judge_with, suggestion, votes
 from tests.gold.build import ABSENT, MODE, OTHER, PRESENT, UNSURE, target
 from tests.reports.reading import all_notes, detail, estimate, note, reasons, row, table
 
@@ -54,8 +54,8 @@ def test_modes_called_present_too_often_are_named() -> None:
     assert note(page, "tilted").text.startswith("The judge says present more often than gold")
     assert note(page, "tilted").text.endswith("Hochberg): 1.3 (p < 0.001).")
     # A tilt is named by the adjusted test only.
-    judge = said("1" * 6 + "0" * 6) | said("0101", OTHER)
-    report = judge_report(given_words(judge, said("0" * 12) | said("1010", OTHER)), Resampling(0))
+    judge = votes("1" * 6 + "0" * 6) | votes("0101", OTHER)
+    report = judge_report(judge_with(judge, votes("0" * 12) | votes("1010", OTHER)), Resampling(0))
     mode = report.table("judge_mode", mode="1.3")
     adjusted = mode.value("mcnemar_p_adjusted")
     assert (mode.value("mcnemar_p") or 1) < 0.05 < (adjusted or 0)
@@ -69,8 +69,8 @@ def test_kappa_paradox_and_left_out_verdicts_are_noted() -> None:
     page = of_counts(1, 3, 4, 92)
     assert row(table(page, "judge_chance"), MODE).mark == "†"
     assert "read TPR and TNR" in note(page, "kappa_paradox").text
-    gold = said("1010")
-    given = given_words(said("1100"), gold | {("t3", MODE): UNSURE}, seen=frozenset({("t0", MODE)}))
+    gold = votes("1010")
+    given = judge_with(votes("1100"), gold | {("t3", MODE): UNSURE}, seen=frozenset({("t0", MODE)}))
     page = judge_section(judge_report(given, Resampling(0)))
     assert (
         "1 labelled with suggestions on screen, 1 reference unsure" in note(page, "left_out").text
@@ -81,7 +81,7 @@ def test_kappa_paradox_and_left_out_verdicts_are_noted() -> None:
 
 
 def test_empty_comparison_gives_its_reasons() -> None:
-    page = judge_section(judge_report(given_words({}, {}), Resampling(20)))
+    page = judge_section(judge_report(judge_with({}, {}), Resampling(20)))
     (rates,) = page.tables
     assert {estimate(mode, "true_positive_rate").undefined for mode in rates.groups[0]} == {
         "no_overlap"
@@ -92,9 +92,9 @@ def test_empty_comparison_gives_its_reasons() -> None:
 
 
 def test_refused_correction_of_prevalence_has_its_reason() -> None:
-    judge = said("1" * 6 + "0" * 4) | said("1" * 5, prefix="u")
+    judge = votes("1" * 6 + "0" * 4) | votes("1" * 5, prefix="u")
     alone = frozenset(f"u{i}" for i in range(5))
-    judge_input = given_words(judge, said("1" * 3 + "0" * 3 + "1" * 2 + "0" * 2), unlabelled=alone)
+    judge_input = judge_with(judge, votes("1" * 3 + "0" * 3 + "1" * 2 + "0" * 2), unlabelled=alone)
     page = judge_section(judge_report(judge_input, Resampling(20)))
     mode = row(table(page, "judge_prevalence"), MODE)
     assert estimate(mode, "corrected").undefined == "no_better_than_chance"
@@ -106,7 +106,7 @@ def test_refused_correction_of_prevalence_has_its_reason() -> None:
 def test_prevalence_is_corrected_for_errors_of_the_judge() -> None:
     labelled = counted(9, 3, 1, 17)
     alone = {(f"u{i}", MODE): PRESENT if i < 6 else ABSENT for i in range(10)}
-    judge_input = given_words(
+    judge_input = judge_with(
         {**labelled.verdicts, **alone},
         labelled.reference.verdicts,
         unlabelled=frozenset(t for t, _ in alone),
@@ -127,7 +127,7 @@ def test_calibration_compares_confidence_with_gold() -> None:
         suggestion(f"t{i}", target(1), confidence)
         for i, confidence in enumerate((0.95, 0.95, 0.25))
     )
-    judge_input = given_words(said("111"), said("110"), suggestions=suggestions)
+    judge_input = judge_with(votes("111"), votes("110"), suggestions=suggestions)
     page = judge_section(judge_report(judge_input, Resampling(0)))
     calibration = table(page, "judge_calibration")
     surest = row(calibration, "0.9")
@@ -141,7 +141,7 @@ def test_passes_with_and_without_suggestions_are_compared() -> None:
     passes = tuple(
         assisted("ann", f"t{i}", i % 2 == 0, {MODE: VerdictValue.PRESENT}) for i in range(4)
     )
-    judge_input = given_words(said("1100"), said("1100"), passes=passes)
+    judge_input = judge_with(votes("1100"), votes("1100"), passes=passes)
     page = judge_section(judge_report(judge_input, Resampling(20)))
     pull = table(page, "judge_withheld")
     share = row(pull, "present_rate")

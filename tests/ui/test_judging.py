@@ -26,7 +26,7 @@ from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.workspace import Workspace
 from tests.cli.conftest import configure
 from tests.cli.test_judge_twins import write_trials
-from tests.judges.llm.made_answers import decisive, notes, said
+from tests.judges.llm.made_answers import decisive, judgement, notes
 from tests.judges.llm.server import MODEL, Action, ModelServer, answer, hang, status
 from tests.ui.stage import missing, stage, write_trace
 from tests.ui.team_dir import TeamDir
@@ -53,7 +53,7 @@ def long(tmp_path: Path) -> Path:
 
 def right_answer(body: dict[str, object], span: int = -1) -> Action:
     """Return a right answer with the number of tokens that were sent."""
-    return answer(said(body, place=span), tokens_in=len(str(body)) // 3, tokens_out=400)
+    return answer(judgement(body, position=span), tokens_in=len(str(body)) // 3, tokens_out=400)
 
 
 def first_window() -> Callable[[dict[str, object], int], Action]:

@@ -20,37 +20,39 @@ MODES = (Mode(MODE, "1.3", "Step repetition", ""), Mode(OTHER, "3.1", "Premature
 _VALUES = {"1": PRESENT, "0": ABSENT, "?": UNSURE}
 
 
-def said(words: str, mode: str = MODE, prefix: str = "t") -> dict[Unit, VerdictValue]:
+def votes(letters: str, mode: str = MODE, prefix: str = "t") -> dict[Unit, VerdictValue]:
     """Return verdicts on traces ``t0``, ``t1``, …: ``1``, ``0``, ``?`` and ``·`` for none."""
     return {
-        (f"{prefix}{i}", mode): _VALUES[word] for i, word in enumerate(words) if word in _VALUES
+        (f"{prefix}{i}", mode): _VALUES[letter]
+        for i, letter in enumerate(letters)
+        if letter in _VALUES
     }
 
 
-def given_words(
+def judge_with(
     judge: Mapping[Unit, VerdictValue], reference: Mapping[Unit, VerdictValue], **more: Any
 ) -> JudgeInput:
     """Return verdicts of a judge and gold; ``seen``, ``places``, ``unresolved`` are of gold."""
-    of_reference = {
+    reference_fields = {
         name: more.pop(name) for name in ("seen", "places", "unresolved") if name in more
     }
     return JudgeInput(
-        "small@1", MODES, JUDGE, judge, Reference("gold", reference, **of_reference), **more
+        "small@1", MODES, JUDGE, judge, Reference("gold", reference, **reference_fields), **more
     )
 
 
 def counted(tp: int, fp: int, fn: int, tn: int) -> JudgeInput:
     """Return a judge with these counts on the first mode."""
-    return given_words(
-        said("1" * (tp + fp) + "0" * (fn + tn)), said("1" * tp + "0" * fp + "1" * fn + "0" * tn)
+    return judge_with(
+        votes("1" * (tp + fp) + "0" * (fn + tn)), votes("1" * tp + "0" * fp + "1" * fn + "0" * tn)
     )
 
 
 def suggestion(
     trace: str, target: Target, confidence: float | None = None, mode: str = MODE
 ) -> Label:
-    made = label(JUDGE, target, mode)
-    return replace(made, id=f"{trace}/{made.id}", trace_id=trace, confidence=confidence)
+    plain = label(JUDGE, target, mode)
+    return replace(plain, id=f"{trace}/{plain.id}", trace_id=trace, confidence=confidence)
 
 
 def assisted(

@@ -47,27 +47,27 @@ def study_by_modes(modes: Iterable[Mode], letters: Mapping[tuple[str, str], str]
     return StudyInput("mast@3", modes, tuple(finished), "1", table, finished)
 
 
-def study_of(said: Mapping[str, str]) -> StudyInput:
+def study_of(lines: Mapping[str, str]) -> StudyInput:
     """Return a study with the same verdicts on every mode, and a category of both modes."""
-    letters = {(name, mode.slug): line for name, line in said.items() for mode in MODES}
+    letters = {(name, mode.slug): line for name, line in lines.items() for mode in MODES}
     return replace(study_by_modes(MODES, letters), categories=(Group("c", "Both", ("m0", "m1")),))
 
 
-def whole(said: Mapping[str, str], table: tuple[int, int, int, int], rounds: int = 30) -> Agreement:
-    """Return a report with places without files, and with a judge of these TP, FP, FN, TN."""
-    study = study_of(said)
-    report = agreement_figures(study, Resampling(rounds))
+def full_report(lines: Mapping[str, str], table: tuple[int, int, int, int]) -> Agreement:
+    """Return a report on spans without files, and on a judge with these TP, FP, FN, TN."""
+    study = study_of(lines)
+    resampling = Resampling(30)
+    report = agreement_figures(study, resampling)
     finished = {name: len(traces) for name, traces in study.finished.items()}
     places = SpanInput("mast@3", MODES, study.annotators, "1", (), finished, not_at_hand=2)
     return replace(
         report,
-        spans=span_figures(places, Resampling(rounds)),
-        judge=judge_report(counted(*table), Resampling(rounds)),
+        spans=span_figures(places, resampling),
+        judge=judge_report(counted(*table), resampling),
     )
 
 
 def figures_in(document: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield every figure in a report."""
     if isinstance(document, Mapping):
         if "value" in document:
             yield document

@@ -27,11 +27,11 @@ def specific_agreement(ratings: Ratings, category: int) -> Figure:
     reason = _no_pairs(ratings)
     if reason:
         return Figure(reason=reason)
-    chosen = [(unit.count(category), len(unit) - 1) for unit in _units(ratings)]
-    possible = sum(count * others for count, others in chosen)
+    counts = [(unit.count(category), len(unit) - 1) for unit in _units(ratings)]
+    possible = sum(count * partners for count, partners in counts)
     if possible == 0:
         return Figure(reason="no_variance")
-    return Figure(value=sum(count * (count - 1) for count, _ in chosen) / possible)
+    return Figure(value=sum(count * (count - 1) for count, _ in counts) / possible)
 
 
 def cohen_kappa(ratings: Ratings) -> Figure:
@@ -40,8 +40,10 @@ def cohen_kappa(ratings: Ratings) -> Figure:
     if reason:
         return Figure(reason=reason)
     first, second = complete_units(ratings)
-    ours, theirs = first.mean(), second.mean()
-    return _over_chance(float((first == second).mean()), ours * theirs + (1 - ours) * (1 - theirs))
+    first_rate = first.mean()
+    second_rate = second.mean()
+    by_chance = first_rate * second_rate + (1 - first_rate) * (1 - second_rate)
+    return _over_chance(float((first == second).mean()), by_chance)
 
 
 def cohen_kappa_pairs(ratings: Ratings) -> Figure:
@@ -80,17 +82,16 @@ def krippendorff_alpha(ratings: Ratings) -> Figure:
 
 
 def complete_units(ratings: Ratings) -> Ratings:
-    """Return the units that every rater rated."""
     complete: Ratings = ratings[:, (ratings != MISSING).all(axis=0)]
     return complete
 
 
 def _no_pairs(ratings: Ratings) -> Undefined | None:
     """Return the reason if no two ratings can be compared."""
-    given = ratings != MISSING
-    if len(ratings) < 2 or int(given.any(axis=1).sum()) == 1:
+    is_rated = ratings != MISSING
+    if len(ratings) < 2 or int(is_rated.any(axis=1).sum()) == 1:
         return "single_rater"
-    if not (given.sum(axis=0) > 1).any():
+    if not (is_rated.sum(axis=0) > 1).any():
         return "no_overlap"
     return None
 
@@ -100,8 +101,8 @@ def _undefined(ratings: Ratings) -> Undefined | None:
     reason = _no_pairs(ratings)
     if reason:
         return reason
-    said = {rating for unit in _units(ratings) if len(unit) > 1 for rating in unit}
-    return "no_variance" if len(said) == 1 else None
+    categories = {rating for unit in _units(ratings) if len(unit) > 1 for rating in unit}
+    return "no_variance" if len(categories) == 1 else None
 
 
 def _units(ratings: Ratings) -> list[list[int]]:
@@ -113,7 +114,7 @@ def _units(ratings: Ratings) -> list[list[int]]:
 def _observed(units: Sequence[Sequence[int]]) -> float:
     """Return the mean share of agreeing pairs over the units with two ratings or more."""
     shares = [
-        np.mean([one == other for one, other in combinations(unit, 2)])
+        np.mean([first == second for first, second in combinations(unit, 2)])
         for unit in units
         if len(unit) > 1
     ]

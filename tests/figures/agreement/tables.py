@@ -25,22 +25,22 @@ def agreement_document(study: StudyInput, *, rounds: int = 2000, seed: int = 0) 
     return agreement_json(agreement_figures(study, Resampling(rounds, seed)))
 
 
-def span_document(given: SpanInput, *, rounds: int = 2000, seed: int = 0) -> dict[str, Any]:
+def span_document(span_input: SpanInput, *, rounds: int = 2000, seed: int = 0) -> dict[str, Any]:
     """Return the part ``spans`` of the document of ``agree --json``."""
-    return spans_json(span_figures(given, Resampling(rounds, seed)))
+    return spans_json(span_figures(span_input, Resampling(rounds, seed)))
 
 
 def verdict_table(
-    modes: Iterable[Mode], finished: Mapping[str, frozenset[str]], said: Verdicts
+    modes: Iterable[Mode], finished: Mapping[str, frozenset[str]], verdicts: Verdicts
 ) -> VerdictTable:
     """Return the verdicts on these modes in the traces that each annotator has finished."""
     slugs = tuple(mode.slug for mode in modes)
     traces = tuple(sorted(frozenset().union(*finished.values())))
     cells = np.full((len(finished), len(traces), len(slugs)), MISSING, dtype=np.int8)
-    for (name, trace, slug), value in said.items():
+    for (name, trace, slug), value in verdicts.items():
         if trace in finished[name]:
-            place = [*finished].index(name), traces.index(trace), slugs.index(slug)
-            cells[place] = CELL_OF[value]
+            cell = [*finished].index(name), traces.index(trace), slugs.index(slug)
+            cells[cell] = CELL_OF[value]
     return VerdictTable(tuple(finished), traces, slugs, cells)
 
 
@@ -48,16 +48,15 @@ def retest_table(
     modes: Iterable[Mode],
     traces: Iterable[str],
     first: Mapping[tuple[str, str], VerdictValue],
-    again: Mapping[tuple[str, str], VerdictValue],
+    retest: Mapping[tuple[str, str], VerdictValue],
 ) -> VerdictTable:
     """Return the first verdicts of one person and those of the retest."""
-    sides = {"first": first, "retest": again}
-    said = {(side, *unit): value for side, of in sides.items() for unit, value in of.items()}
-    return verdict_table(modes, dict.fromkeys(sides, frozenset(traces)), said)
+    sides = {"first": first, "retest": retest}
+    verdicts = {(side, *u): value for side, units in sides.items() for u, value in units.items()}
+    return verdict_table(modes, dict.fromkeys(sides, frozenset(traces)), verdicts)
 
 
 def verdicts_in(table: VerdictTable) -> Verdicts:
-    """Return the verdicts of a table."""
     cells = table.verdicts
     return {
         (table.annotators[a], table.traces[t], table.slugs[m]): VALUE_OF[int(cells[a, t, m])]
@@ -70,8 +69,8 @@ def rotating_lines() -> dict[str, str]:
     random = np.random.default_rng(3)
     lines = {"ann": "", "bob": "", "cat": ""}
     for trace in range(60):
-        shows = random.random() < 0.4
-        for place, name in enumerate(lines):
-            said = shows if random.random() < 0.85 else not shows
-            lines[name] += "." if place == trace % 3 else str(int(said))
+        is_present = random.random() < 0.4
+        for position, name in enumerate(lines):
+            answer = is_present if random.random() < 0.85 else not is_present
+            lines[name] += "." if position == trace % 3 else str(int(answer))
     return lines

@@ -1,4 +1,4 @@
-"""Capture and recapture: failures that nobody found, and dependence of finders."""
+"""Capture and recapture: failures that no one found, and dependence of finders."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def captured(
 ) -> Capture:
     """Return the capture of one mode: a line for each finder, a character for each trace."""
     letters = {"1": PRESENT, "0": ABSENT, "?": UNSURE, ".": -1}
-    verdicts = np.array([[[letters[one]] for one in line] for line in lines], dtype=np.int8)
+    verdicts = np.array([[[letters[letter]] for letter in line] for line in lines], dtype=np.int8)
     return capture(
         [f"f{number}" for number in range(len(lines))],
         {"1.3": 0},
@@ -51,12 +51,12 @@ def captured(
     )
 
 
-def of_mode(found: Capture) -> FigureTable:
-    return FigureIndex(found.figures).table("missed", mode="1.3")
+def of_mode(study: Capture) -> FigureTable:
+    return FigureIndex(study.figures).table("missed", mode="1.3")
 
 
-def of_all(found: Capture) -> FigureTable:
-    return FigureIndex(found.figures).table("missed_pooled")
+def of_all(study: Capture) -> FigureTable:
+    return FigureIndex(study.figures).table("missed_pooled")
 
 
 @given(COUNTS, COUNTS, COUNTS)
@@ -77,25 +77,25 @@ def test_three_finders_have_chaos_estimate() -> None:
     assert unseen_count(np.array([30.0, 20.0, 10.0]), 24) == pytest.approx(2200 / 50)
 
 
-def test_two_finders_tell_the_missed_failures() -> None:
-    found = captured("1" * 12 + "1" * 4 + "0" * 24, "1" * 12 + "0" * 4 + "1" * 6 + "0" * 18)
-    one = of_mode(found)
-    counts = [one.value(name) for name in ("n", "found", "found_once", "found_twice")]
+def test_two_finders_give_the_number_of_missed_failures() -> None:
+    study = captured("1" * 12 + "1" * 4 + "0" * 24, "1" * 12 + "0" * 4 + "1" * 6 + "0" * 18)
+    table = of_mode(study)
+    counts = [table.value(name) for name in ("n", "found", "found_once", "found_twice")]
     assert counts == [40, 22, 10, 12]
-    assert one.value("missed") == pytest.approx(4 * 6 / 13)
-    low, high = one["missed"].interval or (0, 0)
+    assert table.value("missed") == pytest.approx(4 * 6 / 13)
+    low, high = table["missed"].interval or (0, 0)
     assert 0 <= low < 4 * 6 / 13 < high <= 18
-    assert one.value("share_found") == pytest.approx(22 / (22 + 24 / 13))
-    assert one["share_found"].interval == pytest.approx((22 / (22 + high), 22 / (22 + low)))
-    same = [replace(figure, scope="missed", mode="1.3") for figure in of_all(found).figures]
-    assert tuple(same) == one.figures
-    assert found.finders_dependent is None
-    assert not any(figure.scope == "missed_pair" for figure in found.figures)
+    assert table.value("share_found") == pytest.approx(22 / (22 + 24 / 13))
+    assert table["share_found"].interval == pytest.approx((22 / (22 + high), 22 / (22 + low)))
+    same = [replace(figure, scope="missed", mode="1.3") for figure in of_all(study).figures]
+    assert tuple(same) == table.figures
+    assert study.finders_dependent is None
+    assert not any(figure.scope == "missed_pair" for figure in study.figures)
 
 
 def test_only_units_of_two_finders_count() -> None:
-    one = of_mode(captured("11?.0", "1.110"))
-    assert (one.value("n"), one.value("found")) == (2, 1)
+    table = of_mode(captured("11?.0", "1.110"))
+    assert (table.value("n"), table.value("found")) == (2, 1)
     # Pairs that rotate are taken pair by pair.
     both = "1" * 6
     alone = "1100" * 5
@@ -118,9 +118,9 @@ def test_traces_with_suggestions_and_settled_absent_units_are_left_out() -> None
     suggested[0, :2] = True
     absent = np.zeros((6, 1), np.bool_)
     absent[3] = True
-    found = captured("111110", "110111", suggested=suggested, settled_absent=absent)
-    assert (of_all(found).value("n"), of_all(found).value("found")) == (4, 3)
-    left_out = FigureIndex(found.figures).table("missed_left_out")
+    study = captured("111110", "110111", suggested=suggested, settled_absent=absent)
+    assert (of_all(study).value("n"), of_all(study).value("found")) == (4, 3)
+    left_out = FigureIndex(study.figures).table("missed_left_out")
     assert left_out.values("with_suggestions") == {"f0": 2, "f1": 0}
     assert left_out.value("settled_absent") == 1
 
@@ -151,37 +151,40 @@ def test_scores_of_interactions_are_those_of_log_linear_models(counts: list[int]
     both = np.stack([cells[:, a] * cells[:, b] for a, b in combinations(range(3), 2)], axis=1)
     model = GLM(np.array(counts), add_constant(cells), family=Poisson())
     fitted = model.fit(tol=1e-12)
-    for place in range(3):
-        cells_of_extra = np.column_stack([model.exog, both[:, place]])
+    for index in range(3):
+        cells_of_extra = np.column_stack([model.exog, both[:, index]])
         extra = GLM(np.array(counts), cells_of_extra, family=Poisson())
         params = np.append(fitted.params, 0.0)
-        score, information = extra.score(params), extra.information(params)
-        assert scores[place] == pytest.approx(score[-1], abs=1e-4)
+        score = extra.score(params)
+        information = extra.information(params)
+        assert scores[index] == pytest.approx(score[-1], abs=1e-4)
         variance = -1 / np.linalg.inv(information)[-1, -1]
-        assert spread[place, place] == pytest.approx(variance, rel=1e-4)
+        assert spread[index, index] == pytest.approx(variance, rel=1e-4)
 
 
 def test_equal_finders_are_dependent_and_have_no_interval() -> None:
     same = "1" * 20 + "0" * 20
-    found = captured(same + "0" * 40, same + "0" * 40, "1" * 40 + "0" * 40)
-    assert found.finders_dependent is True
-    pair = FigureIndex(found.figures).table("missed_pair", subject=("f0", "f1"))
+    study = captured(same + "0" * 40, same + "0" * 40, "1" * 40 + "0" * 40)
+    assert study.finders_dependent is True
+    pair = FigureIndex(study.figures).table("missed_pair", subject=("f0", "f1"))
     assert pair["odds_ratio"].value is None
-    assert found.finders_alike
-    assert of_all(found)["missed"].withheld == "dependent_finders"
+    assert study.finders_alike
+    assert of_all(study)["missed"].withheld == "dependent_finders"
 
 
 @given(
     st.lists(st.tuples(*[st.booleans()] * 3).filter(any), min_size=1, max_size=40),
     st.integers(0, 40),
 )
-def test_missed_failures_are_at_most_the_units_left(by: list[tuple[bool, ...]], more: int) -> None:
+def test_missed_failures_are_at_most_the_units_left(
+    finders: list[tuple[bool, ...]], more: int
+) -> None:
     figures = missed_figures(
-        [Catch(len(by) + more, (0, 1, 2), np.array(by))], FigureScope("missed")
+        [Catch(len(finders) + more, (0, 1, 2), np.array(finders))], FigureScope("missed")
     )
-    one = FigureTable(tuple(figures))["missed"]
-    value = one.value
-    ends = one.interval
+    missed = FigureTable(tuple(figures))["missed"]
+    value = missed.value
+    ends = missed.interval
     assert value is not None
     assert 0 <= value <= more
     if ends is not None:

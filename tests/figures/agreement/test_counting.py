@@ -37,15 +37,15 @@ ROUNDS = 4
 
 
 @st.composite
-def said(draw: st.DrawFn) -> VerdictArray:
+def verdicts(draw: st.DrawFn) -> VerdictArray:
     """Draw verdicts of annotators × traces × modes, often degenerate."""
-    people = draw(st.integers(0, 5))
+    annotators = draw(st.integers(0, 5))
     traces = draw(st.integers(0, 12))
     modes = draw(st.integers(1, 3))
     answers = st.sampled_from(draw(st.sampled_from([(0, 1), (0, 0, 1, -1, UNSURE), (0, -1), (1,)])))
-    cells = people * traces * modes
+    cells = annotators * traces * modes
     drawn = draw(st.lists(answers, min_size=cells, max_size=cells))
-    return np.array(drawn, dtype=np.int8).reshape(people, traces, modes)
+    return np.array(drawn, dtype=np.int8).reshape(annotators, traces, modes)
 
 
 def shared_units(units: VerdictArray) -> Ratings:
@@ -55,7 +55,7 @@ def shared_units(units: VerdictArray) -> Ratings:
     return shared if shared.shape[1] else ratings
 
 
-def one_by_one(units: VerdictArray) -> dict[str, Figure]:
+def reference_figures(units: VerdictArray) -> dict[str, Figure]:
     """Return every figure of raters × units by the general functions."""
     ratings = shared_units(units)
     raw = raw_agreement(ratings)
@@ -86,7 +86,7 @@ def pairs_with_traces(cells: VerdictArray) -> list[tuple[list[int], int]]:
 def of_two_traces(cells: VerdictArray) -> dict[str, Figure]:
     """Return every figure of annotators × traces × modes; chance needs two traces."""
     people, traces, modes = cells.shape
-    figures = one_by_one(cells.reshape(people, traces * modes))
+    figures = reference_figures(cells.reshape(people, traces * modes))
     rated = (cells >= 0).sum(axis=0)
     if people < 2:
         return figures
@@ -94,7 +94,7 @@ def of_two_traces(cells: VerdictArray) -> dict[str, Figure]:
     by_all = int((rated == people).any(axis=1).sum())
     alone = Figure(reason="single_trace")
     shared_by = pairs_with_traces(cells)
-    kappas = [one_by_one(cells[p].reshape(2, -1))["cohen_kappa"] for p, _ in shared_by]
+    kappas = [reference_figures(cells[p].reshape(2, -1))["cohen_kappa"] for p, _ in shared_by]
     most = max(n for _, n in shared_by)
     figures["cohen_kappa"] = alone if most == 1 else mean_of_defined(kappas)[0]
     figures["fleiss_kappa"] = alone if by_all == 1 else figures["fleiss_kappa"]
@@ -105,15 +105,15 @@ def of_two_traces(cells: VerdictArray) -> dict[str, Figure]:
 
 
 def units_of(cells: VerdictArray, name: str) -> int:
-    """Return the number of traces × modes behind a figure."""
+    """Return the number of traces × modes that a figure counts."""
     rated = cells >= 0
     if name == "fleiss_kappa":
         return int(rated.all(axis=0).sum()) if len(cells) > 1 else 0
     if name == "cohen_kappa":
         pairs = [pair for pair, _ in pairs_with_traces(cells)]
-        words = [one_by_one(cells[pair].reshape(2, -1)) for pair in pairs]
+        tables = [reference_figures(cells[pair].reshape(2, -1)) for pair in pairs]
         defined = [
-            pair for pair, one in zip(pairs, words, strict=True) if one[name].value is not None
+            pair for pair, table in zip(pairs, tables, strict=True) if table[name].value is not None
         ]
         if defined:
             return int(np.any([rated[pair].all(axis=0) for pair in defined], axis=0).sum())
@@ -128,18 +128,17 @@ def assert_figures(table: TableSums, cells: VerdictArray) -> None:
     assert {name: ours[name].n for name in COEFFICIENTS} == {
         name: units_of(cells, name) for name in COEFFICIENTS
     }
-    for place, pair in enumerate(combinations(range(len(cells)), 2)):
-        ours = table_coefficients(table.pair(place))
+    for index, pair in enumerate(combinations(range(len(cells)), 2)):
+        ours = table_coefficients(table.pair(index))
         theirs = of_two_traces(cells[list(pair)])
         assert [name for name in COEFFICIENTS if not same(ours[name], theirs[name])] == []
 
 
 def no_single_trace(table: TableSums) -> bool:
-    """Return whether no figure of a table is of a single trace."""
     return 1 not in (table.traces, table.complete_traces, *table.pair_trace_counts)
 
 
-@given(said())
+@given(verdicts())
 def test_every_figure_and_reason_is_that_of_the_coefficients(cells: VerdictArray) -> None:
     _, traces, modes = cells.shape
     sums = sums_of(cells, range(traces), Resampling(0))
@@ -148,7 +147,7 @@ def test_every_figure_and_reason_is_that_of_the_coefficients(cells: VerdictArray
     assert_figures(sums.everything(), cells)
 
 
-@given(said())
+@given(verdicts())
 def test_macro_is_the_mean_of_defined_modes(cells: VerdictArray) -> None:
     _, traces, modes = cells.shape
     sums = sums_of(cells, range(traces), Resampling(0))
@@ -161,7 +160,7 @@ def test_macro_is_the_mean_of_defined_modes(cells: VerdictArray) -> None:
 
 
 @settings(max_examples=30)
-@given(said())
+@given(verdicts())
 def test_few_traces_have_the_figures_without_each_trace(cells: VerdictArray) -> None:
     people, traces, modes = cells.shape
     table = sums_of(cells, range(traces), Resampling(ROUNDS)).everything()
@@ -170,14 +169,14 @@ def test_few_traces_have_the_figures_without_each_trace(cells: VerdictArray) -> 
     assert len(table.pairs) == 1 + traces
     for left_out in range(traces):
         units = np.delete(cells, left_out, axis=1).reshape(people, (traces - 1) * modes)
-        for name, theirs in one_by_one(units).items():
+        for name, theirs in reference_figures(units).items():
             expected = np.nan if theirs.value is None else theirs.value
             value = values[name][1 + left_out]
             assert value == pytest.approx(expected, abs=1e-12, nan_ok=True), name
 
 
 @settings(max_examples=30)
-@given(said(), st.integers(0, 99))
+@given(verdicts(), st.integers(0, 99))
 def test_resamples_have_the_figures_of_their_traces(cells: VerdictArray, seed: int) -> None:
     people, traces, modes = cells.shape
     resampling = Resampling(ROUNDS, seed)
@@ -187,33 +186,30 @@ def test_resamples_have_the_figures_of_their_traces(cells: VerdictArray, seed: i
     drawn = np.concatenate([np.zeros((0, traces)), *resamples(traces, resampling)]).astype(int)
     for row, weights in enumerate(drawn, start=1):
         units = np.repeat(cells, weights, axis=1).reshape(people, traces * modes)
-        for name, theirs in one_by_one(units).items():
+        for name, theirs in reference_figures(units).items():
             expected = np.nan if theirs.value is None else theirs.value
             assert values[name][row] == pytest.approx(expected, abs=1e-12, nan_ok=True), name
 
 
 def test_traces_of_one_annotator_are_not_resampled() -> None:
     cells = np.array([[[1], [0], [1], [0]], [[1], [0], [-1], [-1]]], dtype=np.int8)
-    alone = sums_of(cells, [0, 1], Resampling(50, 3))
+    with_single = sums_of(cells, [0, 1], Resampling(50, 3))
     without = sums_of(cells[:, :2], [0, 1], Resampling(50, 3))
-    assert np.array_equal(alone.units_by_pattern, without.units_by_pattern)
-    assert np.array_equal(alone.pairs, without.pairs)
+    assert np.array_equal(with_single.units_by_pattern, without.units_by_pattern)
+    assert np.array_equal(with_single.pairs, without.pairs)
 
 
 @pytest.mark.parametrize(("traces", "noise"), [(30, 0.2), (2100, 0.2), (30, 0.0), (8, 0.2)])
 def test_pabak_has_the_interval_of_raw_agreement(traces: int, noise: float) -> None:
     random = np.random.default_rng(traces)
     truth = random.random((traces, 3)) < 0.3
-    said = np.stack([truth, truth ^ (random.random(truth.shape) < noise)]).astype(np.int8)
-    sums = sums_of(said, range(traces), Resampling(100))
+    answers = np.stack([truth, truth ^ (random.random(truth.shape) < noise)]).astype(np.int8)
+    sums = sums_of(answers, range(traces), Resampling(100))
     per_mode = [table_coefficients(sums.of_modes([mode])) for mode in range(3)]
-    tables = (
-        *per_mode,
-        table_coefficients(sums.everything()),
-        macro_coefficients(sums, per_mode),
-    )
+    tables = (*per_mode, table_coefficients(sums.everything()), macro_coefficients(sums, per_mode))
     for table in tables:
-        raw, pabak = table["raw_agreement"], table["pabak"]
+        raw = table["raw_agreement"]
+        pabak = table["pabak"]
         assert raw.value is not None
         assert pabak.value == pytest.approx(2 * raw.value - 1)
         assert pabak.withheld == raw.withheld

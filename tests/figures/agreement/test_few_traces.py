@@ -22,12 +22,7 @@ from mast_tui.figures.agreement.counting import (
 from mast_tui.figures.agreement.sets import set_agreement
 from mast_tui.figures.bootstrap import NO_RESAMPLING, Resampling
 from mast_tui.figures.intervals import Z, student_t, wilson, wilson_of
-from mast_tui.figures.jackknife import (
-    Scale,
-    Support,
-    jackknife_interval,
-    why_no_interval,
-)
+from mast_tui.figures.jackknife import Scale, Support, jackknife_interval, why_no_interval
 from mast_tui.figures.prevalence import corrected_prevalence
 from mast_tui.figures.record import FigureTable
 from tests.figures.agreement.build_judge import MODES, counted, judge_document
@@ -52,9 +47,9 @@ def test_ends_of_an_interval_have_the_score_of_the_quantile(traces: int, quantil
     """With Student's t for traces of several units, whose variance has 7 in it and not 8."""
     answers = np.array([1.0, 0, 1, 1, 0, 1, 1, 1])
     share = answers.mean()
-    found = jackknife_interval(share, (answers.sum() - answers) / 7, Scale(0.0, traces))
-    assert found is not None
-    for end in found:
+    interval = jackknife_interval(share, (answers.sum() - answers) / 7, Scale(0.0, traces))
+    assert interval is not None
+    for end in interval:
         score = abs(share - end) / np.sqrt(end * (1 - end) / (traces or 7))
         assert score == pytest.approx(quantile)
 
@@ -68,15 +63,16 @@ def test_agreement_of_two_on_one_mode_has_the_interval_of_a_share(
 ) -> None:
     """Also where all agree or none do; positive agreement is 2J / (1 + J) of such a share J."""
     lines = ("1" * both + "1" * first + "0" * second, "1" * both + "0" * first + "1" * second)
-    modes = of_two(*(line + "0" * neither for line in lines))["modes"]["1.3"]
-    n, seen = both + first + second + neither, both + first + second
+    modes = document_of_two(*(line + "0" * neither for line in lines))["modes"]["1.3"]
+    any_present = both + first + second
+    n = any_present + neither
     present = both + (first + second) / 2
     if n >= 16:
         raw = modes["raw_agreement"].get("ci")
         assert raw == pytest.approx(wilson(both + neither, n))
     if n >= 16 and min(present, n - present) >= 5:
         positive = modes["positive_agreement"].get("ci")
-        ends = [2 * end / (1 + end) for end in wilson(both, seen) or ()]
+        ends = [2 * end / (1 + end) for end in wilson(both, any_present) or ()]
         # Between the ends the jackknife of few traces only comes near: over all these counts within
         # 0.0562 where a single trace has the answer of both, and within 0.0343 elsewhere.
         tolerance = 1e-9
@@ -99,7 +95,7 @@ def test_agreement_of_two_on_one_mode_has_the_interval_of_a_share(
         (("1000000000", "0110000000", "0001000000"), "fleiss_kappa", -2 / 13),
     ],
 )
-def test_scale_begins_where_nobody_agrees(lines: tuple[str, ...], name: str, least: float) -> None:
+def test_scale_begins_where_no_one_agrees(lines: tuple[str, ...], name: str, least: float) -> None:
     """On anything for AC1, else on the rarer answer."""
     verdicts = np.array([[[int(c)] for c in line] for line in lines], dtype=np.int8)
     table = sums_of(verdicts, range(10), NO_RESAMPLING).everything()
@@ -139,25 +135,26 @@ def test_estimate_without_spread_has_no_interval(
 
 def drawn(random: np.random.Generator, traces: int) -> VerdictArray:
     """Draw verdicts of two people with known error rates."""
-    shows = random.random((traces, len(CHANCES))) < CHANCES
-    said = [
-        np.where(shows, random.random(shows.shape) < tpr, random.random(shows.shape) >= tnr)
+    truth = random.random((traces, len(CHANCES))) < CHANCES
+    answers = [
+        np.where(truth, random.random(truth.shape) < tpr, random.random(truth.shape) >= tnr)
         for tpr, tnr in zip(TPR, TNR, strict=True)
     ]
-    return np.where(np.array(said), PRESENT, ABSENT).astype(np.int8)
+    return np.where(np.array(answers), PRESENT, ABSENT).astype(np.int8)
 
 
-def of_two(ann: str, bob: str) -> dict[str, Any]:
+def document_of_two(ann: str, bob: str) -> dict[str, Any]:
     slug = MODES[0].slug
     return agreement_document(study({("ann", slug): ann, ("bob", slug): bob}), rounds=50)
 
 
 def test_mode_needs_sixteen_traces_and_five_of_either_answer() -> None:
     names = ("raw_agreement", "cohen_kappa", "gwet_ac1")
-    for few, name in product((of_two("10", "11"), of_two("10" * 7, "11" + "10" * 6)), names):
+    few_traces = (document_of_two("10", "11"), document_of_two("10" * 7, "11" + "10" * 6))
+    for few, name in product(few_traces, names):
         figure = few["modes"]["1.3"][name]
         assert (figure["ci_withheld"], figure["ci_needs"]) == ("few_traces", 16)
-    rare: Any = of_two("11" + "0" * 38, "101" + "0" * 37)["modes"]["1.3"]
+    rare: Any = document_of_two("11" + "0" * 38, "101" + "0" * 37)["modes"]["1.3"]
     for name in ("positive_agreement", "cohen_kappa", "fleiss_kappa", "krippendorff_alpha"):
         assert (rare[name]["ci_withheld"], rare[name]["ci_needs"]) == ("rare_answer", 5)
     for name in ("raw_agreement", "negative_agreement", "gwet_ac1"):
@@ -171,7 +168,7 @@ def test_mode_needs_sixteen_traces_and_five_of_either_answer() -> None:
 def test_pair_that_shares_one_trace_has_no_kappa() -> None:
     lines = {"ann": "1100", "bob": "1010", "cat": "...1"}
     three = agreement_document(study({(n, MODES[0].slug): s for n, s in lines.items()}), rounds=0)
-    two = of_two(lines["ann"], lines["bob"])["modes"]["1.3"]["cohen_kappa"]
+    two = document_of_two(lines["ann"], lines["bob"])["modes"]["1.3"]["cohen_kappa"]
     mode = three["modes"]["1.3"]
     assert mode["cohen_kappa"]["value"] == two["value"]
     assert mode["cohen_kappa"]["n"] == 4
@@ -180,13 +177,13 @@ def test_pair_that_shares_one_trace_has_no_kappa() -> None:
 
 def test_mode_that_one_trace_shows_has_no_interval() -> None:
     """The figures would spread over nothing but the missing verdicts: AC1 0.963 [0.959, 0.967]."""
-    mode = of_two("1" + "0" * 29, "0" * 28 + "..")["modes"]["1.3"]
+    mode = document_of_two("1" + "0" * 29, "0" * 28 + "..")["modes"]["1.3"]
     assert mode["gwet_ac1"]["value"] == pytest.approx(0.963, abs=0.001)
     for name in ("gwet_ac1", "negative_agreement"):
         assert (mode[name]["ci"], mode[name]["ci_withheld"]) == (None, "single_trace")
         assert mode[name]["ci_needs"] == 2
     assert mode["raw_agreement"]["ci"] is not None
-    twice = of_two("11" + "0" * 28, "0" * 28 + "..")["modes"]["1.3"]
+    twice = document_of_two("11" + "0" * 28, "0" * 28 + "..")["modes"]["1.3"]
     assert twice["gwet_ac1"]["ci"] is not None
     mode = judge_document(counted(0, 0, 1, 30), rounds=50)["modes"]["1.3"]
     assert mode["gwet_ac1"]["ci_withheld"] == "single_trace"
@@ -210,8 +207,8 @@ def test_copies_of_a_block_count_once_for_an_interval() -> None:
     two = table_coefficients(sums_of(copied[:, :7], range(7), ONE, blocks=blocks[:7]).everything())
     for name in ("gwet_ac1", "cohen_kappa"):
         assert (two[name].withheld, two[name].needs) == ("copied_blocks", 3)
-    own = sums_of(copied[:, :7], range(7), ONE).everything()
-    assert table_coefficients(own)["gwet_ac1"].interval is not None
+    separate = sums_of(copied[:, :7], range(7), ONE).everything()
+    assert table_coefficients(separate)["gwet_ac1"].interval is not None
 
 
 def test_sets_of_few_traces_or_copies_have_no_interval() -> None:
@@ -226,17 +223,18 @@ def test_sets_of_few_traces_or_copies_have_no_interval() -> None:
 
 
 def test_mean_over_modes_needs_more_traces() -> None:
-    macro = of_two("10" * 20, "11" + "10" * 19)["macro"]
+    macro = document_of_two("10" * 20, "11" + "10" * 19)["macro"]
     kappa = macro["cohen_kappa"]
     assert (kappa["ci_withheld"], kappa["ci_needs"]) == ("few_traces", 50)
     assert macro["raw_agreement"]["ci"] is not None
 
 
 def test_corrected_prevalence_needs_thirty_labelled_traces() -> None:
-    labelled, alone = np.array([12.0, 0, 5, 12]), np.array([20.0, 30])
-    few = corrected_prevalence(labelled, alone)
+    labelled = np.array([12.0, 0, 5, 12])
+    unlabelled = np.array([20.0, 30])
+    few = corrected_prevalence(labelled, unlabelled)
     assert (few.interval, few.withheld, few.needs) == (None, "few_traces", 30)
-    assert corrected_prevalence(2 * labelled, alone).withheld is None
+    assert corrected_prevalence(2 * labelled, unlabelled).withheld is None
 
 
 def test_corrected_prevalence_has_the_interval_of_lang_and_reiczigel() -> None:
@@ -244,11 +242,13 @@ def test_corrected_prevalence_has_the_interval_of_lang_and_reiczigel() -> None:
     estimate = corrected_prevalence(np.array([8, 4, 2, 36]), np.array([30, 70]))
     assert estimate.value == pytest.approx((0.3 + 0.9 - 1) / (0.8 + 0.9 - 1))
     z = stats.norm.ppf(0.975)
-    says, tpr, tnr = (30 + z * z / 2) / (100 + z * z), 9 / 12, 37 / 42
-    middle = (says + tnr - 1) / (tpr + tnr - 1)
+    apparent = (30 + z * z / 2) / (100 + z * z)
+    tpr = 9 / 12
+    tnr = 37 / 42
+    middle = (apparent + tnr - 1) / (tpr + tnr - 1)
     errors = tpr * (1 - tpr) / 12, tnr * (1 - tnr) / 42
     moved = middle + 2 * z * z * (middle * errors[0] - (1 - middle) * errors[1])
-    variance = says * (1 - says) / (100 + z * z)
+    variance = apparent * (1 - apparent) / (100 + z * z)
     variance += middle**2 * errors[0] + (1 - middle) ** 2 * errors[1]
     half = z * np.sqrt(variance) / (tpr + tnr - 1)
     assert estimate.interval == pytest.approx([max(0, moved - half), min(1, moved + half)])
@@ -259,9 +259,9 @@ def test_mean_kappa_of_pairs_that_share_few_traces_has_no_interval() -> None:
     rotating = agreement_document(study(verdicts), rounds=50)
     table = rotating["modes"]["1.3"]
     assert table["few_shared_by_pair"] == {"ann|bob": 20, "ann|cat": 20, "bob|cat": 20}
-    for one in (table, rotating["pooled"], rotating["macro"]):
-        assert one["cohen_kappa"]["value"] is not None
-        assert one["cohen_kappa"]["ci"] is None
-        assert one["cohen_kappa"]["ci_withheld"] == "few_shared_traces"
+    for level in (table, rotating["pooled"], rotating["macro"]):
+        assert level["cohen_kappa"]["value"] is not None
+        assert level["cohen_kappa"]["ci"] is None
+        assert level["cohen_kappa"]["ci_withheld"] == "few_shared_traces"
     assert table["krippendorff_alpha"]["ci"] is not None
     assert table["pairs"]["ann|bob"]["gwet_ac1"]["ci"] is not None

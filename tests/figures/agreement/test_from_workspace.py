@@ -95,7 +95,7 @@ def test_annotators_and_traces_can_be_named(annotated: AnnotatedWorkspace) -> No
         study_from_workspace(annotated.workspace, TAXONOMY, annotators=["bop"])
 
 
-def test_imported_annotators_are_compared_if_nobody_labelled_here() -> None:
+def test_imported_annotators_are_compared_if_no_one_labelled_here() -> None:
     annotated = AnnotatedWorkspace()
     for name in ("paper-1", "paper-2"):
         annotated.workspace.add_annotator(name, AnnotatorKind.IMPORTED)
@@ -161,14 +161,14 @@ def test_verdicts_on_seventy_modes_are_read() -> None:
     workspace.add_taxonomy(wide)
     workspace.add_annotator("ann", AnnotatorKind.HUMAN)
     trace = workspace.register_trace(TraceRecord("t"))
-    said = {"m0": ABSENT, "m1": PRESENT, "m31": UNSURE, "m32": PRESENT, "m63": ABSENT}
-    said |= {"m64": UNSURE, "m69": PRESENT}
+    values = {"m0": ABSENT, "m1": PRESENT, "m31": UNSURE, "m32": PRESENT, "m63": ABSENT}
+    values |= {"m64": UNSURE, "m69": PRESENT}
     facts: list[Fact] = [PassStarted(PassKind.BLIND), VerdictSet("m69", None, ABSENT)]
-    for mode, value in said.items():
+    for mode, value in values.items():
         label = Label(mode, "ann", trace, wide.ref, mode, target(1))
         is_present = value is PRESENT
         facts.append(LabelAdded(label) if is_present else VerdictSet(mode, None, value))
     facts.append(PassFinished())
     workspace.append([NewEvent("ann", trace, wide.ref, 1, fact) for fact in facts])
     verdicts = verdicts_in(study_from_workspace(workspace, wide).verdicts)
-    assert verdicts == {("ann", trace, mode): value for mode, value in said.items()}
+    assert verdicts == {("ann", trace, mode): value for mode, value in values.items()}

@@ -23,8 +23,9 @@ def test_published_score_intervals() -> None:
 
 @given(COUNTS, COUNTS)
 def test_mcnemar_is_that_of_statsmodels(first: int, second: int) -> None:
-    there = mcnemar_elsewhere([[0, first], [second, 0]], exact=True).pvalue if first + second else 1
-    assert mcnemar(first, second) == pytest.approx(min(1, there), rel=1e-9)
+    table = [[0, first], [second, 0]]
+    expected = mcnemar_elsewhere(table, exact=True).pvalue if first + second else 1
+    assert mcnemar(first, second) == pytest.approx(min(1, expected), rel=1e-9)
 
 
 def test_mcnemar_is_exact_for_large_counts() -> None:

@@ -9,19 +9,19 @@ import pytest
 from mast_tui.figures.intervals import wilson
 from mast_tui.labels import WHOLE_TRACE, Review, ReviewAnswer
 from tests.figures.agreement.build_judge import (
-    given_words,
     in_order,
     judge_document,
-    said,
+    judge_with,
     suggestion,
+    votes,
 )
 from tests.gold.build import MODE, OTHER, quote, target
 
 
 def test_calibration_compares_confidence_with_gold_in_bins() -> None:
-    judge_input = given_words(
-        said("11111"),
-        said("11001"),
+    judge_input = judge_with(
+        votes("11111"),
+        votes("11001"),
         suggestions=(
             suggestion("t0", target(1), 0.92),
             suggestion("t1", target(1), 1.0),
@@ -46,12 +46,12 @@ def test_calibration_compares_confidence_with_gold_in_bins() -> None:
 
 def test_claims_have_the_surest_confidence_and_must_be_comparable() -> None:
     twice = (suggestion("t0", target(1), 0.3), suggestion("t0", target(4), 0.8))
-    judge_input = given_words(said("1"), said("1"), suggestions=twice)
+    judge_input = judge_with(votes("1"), votes("1"), suggestions=twice)
     calibration = judge_document(judge_input, rounds=0)["calibration"]
     assert (calibration["n"], calibration["mean_confidence"]) == (1, 0.8)
-    judge_input = given_words(
-        said("1111"),
-        said("1?1"),
+    judge_input = judge_with(
+        votes("1111"),
+        votes("1?1"),
         seen=frozenset({("t0", MODE)}),
         examples=frozenset({"t2"}),
         suggestions=tuple(suggestion(f"t{i}", target(1), 0.9) for i in range(4)),
@@ -78,7 +78,7 @@ def test_answers_are_counted_by_confidence_mode_and_person() -> None:
         Review("ann", ids[4], ReviewAnswer.ACCEPT),
         Review("ann", "somebody else's", ReviewAnswer.ACCEPT),
     )
-    judge_input = given_words(
+    judge_input = judge_with(
         {}, {}, suggestions=suggestions, reviews=reviews, examples=frozenset({"t3"})
     )  # fmt: skip
     answers = judge_document(judge_input, rounds=0)["answers"]
@@ -95,9 +95,9 @@ def test_answers_are_counted_by_confidence_mode_and_person() -> None:
 
 
 def test_place_is_right_if_it_overlaps_one_of_the_same_mode() -> None:
-    judge_input = given_words(
-        said("1110"),
-        said("1101"),
+    judge_input = judge_with(
+        votes("1110"),
+        votes("1101"),
         places={("t0", MODE): (target(2, 5), quote(9, 0, "word")), ("t1", MODE): (target(1),)},
         suggestions=(
             suggestion("t0", target(4, 7)),
@@ -123,9 +123,9 @@ def test_place_is_right_if_it_overlaps_one_of_the_same_mode() -> None:
 
 
 def test_places_without_an_order_overlap_only_in_one_span() -> None:
-    judge_input = given_words(
-        said("1"),
-        said("1"),
+    judge_input = judge_with(
+        votes("1"),
+        votes("1"),
         places={("t0", MODE): (target(2, 5),)},
         suggestions=(suggestion("t0", target(2, 5)), suggestion("t0", target(3))),
     )
@@ -138,7 +138,7 @@ def test_places_without_an_order_overlap_only_in_one_span() -> None:
 
 
 def test_mode_without_places_locates_nothing() -> None:
-    given = given_words(said("1"), said("1"), suggestions=(suggestion("t0", target(3)),))
-    localisation = judge_document(given, rounds=0)["localisation"]
+    judge_input = judge_with(votes("1"), votes("1"), suggestions=(suggestion("t0", target(3)),))
+    localisation = judge_document(judge_input, rounds=0)["localisation"]
     assert (localisation["n"], localisation["no_places"]) == (0, 1)
     assert localisation["right_place"] == {"value": None, "undefined": "no_overlap"}

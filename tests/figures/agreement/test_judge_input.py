@@ -20,7 +20,6 @@ from tests.gold.build import ABSENT, MODE, OTHER, PRESENT, target
 def judge(
     annotated: AnnotatedWorkspace, trace: str, *findings: Finding, looks_at: Sequence[str] = (MODE,)
 ) -> None:
-    """Store a judgement of the judge on a trace."""
     annotated.workspace.add_annotator(JUDGE, AnnotatorKind.JUDGE)
     store_judgement(
         annotated.workspace, judge=JUDGE, taxonomy=TAXONOMY.ref, trace_id=trace,
@@ -111,11 +110,11 @@ def test_unlooked_modes_hidden_traces_and_examples_do_not_count(
 def test_input_has_answers_and_passes_with_withheld_suggestions(
     annotated: AnnotatedWorkspace,
 ) -> None:
-    [asked] = annotated.workspace.labels(annotator=JUDGE, trace_id="t3")
+    [suggestion] = annotated.workspace.labels(annotator=JUDGE, trace_id="t3")
     annotated.workspace.append(
         [
             NewEvent("ann", "t3", TAXONOMY.ref, 1,
-                     ReviewSet(asked.id, None, ReviewGiven(ReviewAnswer.REJECT))),
+                     ReviewSet(suggestion.id, None, ReviewGiven(ReviewAnswer.REJECT))),
             NewEvent("ann", "t4", TAXONOMY.ref, 1, PassStarted(PassKind.ASSISTED, withheld=True)),
         ]
     )  # fmt: skip

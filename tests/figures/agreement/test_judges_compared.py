@@ -15,7 +15,7 @@ from mast_tui.figures.judge.compare import comparison_json, judges_compared
 from mast_tui.figures.judge.input import JudgeInput, Unit
 from mast_tui.figures.significance import mcnemar, sign_flips
 from mast_tui.labels import VerdictValue
-from tests.figures.agreement.build_judge import given_words, judge_document, said
+from tests.figures.agreement.build_judge import judge_document, judge_with, votes
 from tests.gold.build import ABSENT, MODE, OTHER, PRESENT
 
 OTHER_JUDGE = "judge:large@56ef78ab"
@@ -30,7 +30,7 @@ def judges(
     gold: dict[Unit, VerdictValue],
 ) -> tuple[JudgeInput, JudgeInput]:
     """Return the inputs of two judges beside the same gold."""
-    return given_words(first, gold), replace(given_words(second, gold), judge=OTHER_JUDGE)
+    return judge_with(first, gold), replace(judge_with(second, gold), judge=OTHER_JUDGE)
 
 
 def comparison(first: JudgeInput, second: JudgeInput, rounds: int = 2000) -> Any:
@@ -40,7 +40,7 @@ def comparison(first: JudgeInput, second: JudgeInput, rounds: int = 2000) -> Any
 
 
 def test_figures_of_a_mode_are_those_computed_by_hand() -> None:
-    document = comparison(*judges(said(FIRST), said(SECOND), said(GOLD)), rounds=0)
+    document = comparison(*judges(votes(FIRST), votes(SECOND), votes(GOLD)), rounds=0)
     mode = document["modes"]["1.3"]
     assert [mode[k] for k in ("n", "both_right", "only_first_right", "only_second_right")] == [
         20, 11, 5, 2,
@@ -66,20 +66,20 @@ def test_figures_of_a_mode_are_those_computed_by_hand() -> None:
 
 
 def test_each_judge_has_the_figures_of_its_own_report() -> None:
-    first, second = judges(said(FIRST), said(SECOND), said(GOLD))
+    first, second = judges(votes(FIRST), votes(SECOND), votes(GOLD))
     document = comparison(first, second, rounds=200)
-    for side, given in (("first", first), ("second", second)):
-        own = judge_document(given, rounds=200)
-        for part, whole in (
-            (document["modes"]["1.3"], own["modes"]["1.3"]),
-            (document["pooled"], own["pooled"]),
+    for side, judge_input in (("first", first), ("second", second)):
+        report = judge_document(judge_input, rounds=200)
+        for part, expected in (
+            (document["modes"]["1.3"], report["modes"]["1.3"]),
+            (document["pooled"], report["pooled"]),
         ):
             for name in ("true_positive_rate", "precision", "cohen_kappa", "gwet_ac1"):
-                assert part[name][side] == whole[name]
+                assert part[name][side] == expected[name]
 
 
 def test_only_units_of_both_judges_count() -> None:
-    first, second = judges(said("11110·?1"), said("1111·011"), said("1100000?"))
+    first, second = judges(votes("11110·?1"), votes("1111·011"), votes("1100000?"))
     document = comparison(first, second, rounds=0)
     assert (document["traces"], document["units"], document["left_out"]) == (4, 4, [1, 2])
     assert document["modes"]["1.3"]["n"] == 4
@@ -89,8 +89,8 @@ def test_only_units_of_both_judges_count() -> None:
 def test_verdicts_made_with_a_judge_on_screen_do_not_count() -> None:
     seen = frozenset({("t0", MODE), ("t1", MODE)})
     first, second = (
-        replace(given_words(said(words), said("1100"), seen=seen), judge=name)
-        for words, name in (("1111", "judge:small@12ab34cd"), ("1010", OTHER_JUDGE))
+        replace(judge_with(votes(letters), votes("1100"), seen=seen), judge=name)
+        for letters, name in (("1111", "judge:small@12ab34cd"), ("1010", OTHER_JUDGE))
     )
     document = comparison(first, second, rounds=0)
     assert document["judge_seen_counted"] is False
@@ -100,32 +100,30 @@ def test_verdicts_made_with_a_judge_on_screen_do_not_count() -> None:
 def test_exchanging_the_judges_negates_the_differences() -> None:
     rng = np.random.default_rng(4)
     first, second = judges(*_drawn(rng, 40, 0.85, 0.7))
-    there = comparison(first, second)
-    back = comparison(second, first)
+    forward = comparison(first, second)
+    backward = comparison(second, first)
     for name in ("true_positive_rate", "cohen_kappa", "f1", "precision"):
-        one = _apart(there["pooled"], name)
-        other = _apart(back["pooled"], name)
-        assert one == pytest.approx((-other[0], -other[2], -other[1]))
-    assert there["pooled"]["p_value"] == pytest.approx(back["pooled"]["p_value"])
+        value, low, high = _difference(backward["pooled"], name)
+        assert _difference(forward["pooled"], name) == pytest.approx((-value, -high, -low))
+    assert forward["pooled"]["p_value"] == pytest.approx(backward["pooled"]["p_value"])
 
 
-def _apart(table: Any, name: str) -> tuple[float, float, float]:
-    """Return a difference with both ends of its interval."""
-    one = table[name]["difference"]
-    return (one["value"], *(one.get("ci") or (0.0, 0.0)))
+def _difference(table: Any, name: str) -> tuple[float, float, float]:
+    difference = table[name]["difference"]
+    return (difference["value"], *(difference.get("ci") or (0.0, 0.0)))
 
 
 def test_pooled_test_exchanges_whole_traces() -> None:
-    gold = {**said("11111"), **said("11111", OTHER)}
+    gold = {**votes("11111"), **votes("11111", OTHER)}
     first = dict(gold)
-    second = {**said("00011"), **said("00111", OTHER)}
+    second = {**votes("00011"), **votes("00111", OTHER)}
     document = comparison(*judges(first, second, gold), rounds=0)
     assert document["pooled"]["p_value"] == pytest.approx(sign_flips([2, 2, 1, 0, 0]))
     assert document["pooled"]["only_first_right"] == 5
 
 
 def test_same_judge_and_different_references_are_refused() -> None:
-    first, second = judges(said(FIRST), said(SECOND), said(GOLD))
+    first, second = judges(votes(FIRST), votes(SECOND), votes(GOLD))
     with pytest.raises(ValueError, match="itself"):
         judges_compared(first, first)
     other = replace(second, reference=replace(second.reference, name="ann"))
@@ -134,27 +132,27 @@ def test_same_judge_and_different_references_are_refused() -> None:
 
 
 def test_equal_judges_differ_by_zero_without_an_interval() -> None:
-    document = comparison(*judges(said(FIRST), said(FIRST), said(GOLD)), rounds=200)
+    document = comparison(*judges(votes(FIRST), votes(FIRST), votes(GOLD)), rounds=200)
     mode = document["modes"]["1.3"]
     assert mode["p_value"] == 1.0
     assert mode["cohen_kappa"]["difference"] == {"value": 0.0, "ci": None}
 
 
-Words = dict[Unit, VerdictValue]
+Verdicts = dict[Unit, VerdictValue]
 
 
 def _drawn(
     rng: np.random.Generator, traces: int, first: float, second: float
-) -> tuple[Words, Words, Words]:
+) -> tuple[Verdicts, Verdicts, Verdicts]:
     """Draw verdicts of two judges with these rates and gold; hard traces are hard for both."""
-    words: tuple[Words, Words, Words] = ({}, {}, {})
+    verdicts: tuple[Verdicts, Verdicts, Verdicts] = ({}, {}, {})
     for i in range(traces):
         hard = rng.random() < 0.3
         for mode in (MODE, OTHER):
-            true = bool(rng.random() < 0.4)
+            truth = bool(rng.random() < 0.4)
             unit = (f"t{i:03d}", mode)
-            words[2][unit] = PRESENT if true else ABSENT
-            for place, right in enumerate((first, second)):
-                says = true if rng.random() < right - 0.2 * hard else not true
-                words[place][unit] = PRESENT if says else ABSENT
-    return words
+            verdicts[2][unit] = PRESENT if truth else ABSENT
+            for index, right in enumerate((first, second)):
+                is_present = truth if rng.random() < right - 0.2 * hard else not truth
+                verdicts[index][unit] = PRESENT if is_present else ABSENT
+    return verdicts

@@ -25,14 +25,14 @@ BOB = "1100101001" * 4
 
 
 def two(rounds: int = 200, seed: int = 0, **changes: object) -> dict[str, Any]:
-    said = {("ann", REPETITION): ANN, ("bob", REPETITION): BOB}
-    said |= {("ann", TERMINATION): "0" * 40, ("bob", TERMINATION): "0" * 39 + "1"}
-    return agreement_document(replace(study(said), **changes), rounds=rounds, seed=seed)  # type: ignore[arg-type]
+    lines = {("ann", REPETITION): ANN, ("bob", REPETITION): BOB}
+    lines |= {("ann", TERMINATION): "0" * 40, ("bob", TERMINATION): "0" * 39 + "1"}
+    return agreement_document(replace(study(lines), **changes), rounds=rounds, seed=seed)  # type: ignore[arg-type]
 
 
 def many(rounds: int = 200, seed: int = 0) -> dict[str, Any]:
-    said = {("ann", REPETITION): ANN * 50, ("bob", REPETITION): BOB * 50}
-    return agreement_document(study(said), rounds=rounds, seed=seed)
+    lines = {("ann", REPETITION): ANN * 50, ("bob", REPETITION): BOB * 50}
+    return agreement_document(study(lines), rounds=rounds, seed=seed)
 
 
 def test_intervals_of_many_traces_are_percentiles_of_resamples() -> None:
@@ -48,11 +48,11 @@ def test_intervals_of_many_traces_are_percentiles_of_resamples() -> None:
 
 def test_report_depends_only_on_the_seed() -> None:
     assert many(seed=1) == many(seed=1)
-    one = many(seed=1)
-    other = many(seed=2)
-    assert one["pooled"]["gwet_ac1"] != other["pooled"]["gwet_ac1"]
-    assert one["pooled"]["gwet_ac1"]["value"] == other["pooled"]["gwet_ac1"]["value"]
-    assert one["bootstrap"] == {"rounds": 200, "seed": 1, "level": 0.95, "unit": "trace"}
+    first = many(seed=1)
+    second = many(seed=2)
+    assert first["pooled"]["gwet_ac1"] != second["pooled"]["gwet_ac1"]
+    assert first["pooled"]["gwet_ac1"]["value"] == second["pooled"]["gwet_ac1"]["value"]
+    assert first["bootstrap"] == {"rounds": 200, "seed": 1, "level": 0.95, "unit": "trace"}
 
 
 def test_report_without_rounds_has_no_intervals() -> None:
@@ -82,7 +82,7 @@ def test_rounds_are_counted_separately() -> None:
     assert two(rounds=9)["rounds"] == {}
     answers_by_unit = {("ann", REPETITION): ANN, ("bob", REPETITION): BOB}
     split = agreement_document(replace(study(answers_by_unit), rounds=rounds), rounds=50)["rounds"]
-    assert {name: one["traces"] for name, one in split.items()} == {"1": 3, "2": 37}
+    assert {name: table["traces"] for name, table in split.items()} == {"1": 3, "2": 37}
     first = agreement_document(
         study({("ann", REPETITION): ANN[:3], ("bob", REPETITION): BOB[:3]}), rounds=50
     )
@@ -100,11 +100,11 @@ def retest(first: str, second: str) -> VerdictTable:
 
 
 def test_retest_is_compared_with_the_first_pass_only() -> None:
-    before = two(rounds=50)
-    after = two(rounds=50, retests={"ann": retest("0110?", "01011"), "eve": retest("1", "1")})
-    assert after["pooled"] == before["pooled"]
-    assert set(after["retests"]) == {"ann"}
-    ann = after["retests"]["ann"]
+    without = two(rounds=50)
+    report = two(rounds=50, retests={"ann": retest("0110?", "01011"), "eve": retest("1", "1")})
+    assert report["pooled"] == without["pooled"]
+    assert set(report["retests"]) == {"ann"}
+    ann = report["retests"]["ann"]
     assert ann["n_traces"] == 5
     assert ann["n"] == 4
     assert ann["raw_agreement"]["value"] == pytest.approx(0.5)
@@ -152,8 +152,8 @@ def test_category_is_present_if_any_of_its_modes_is() -> None:
         ("bob", TERMINATION): "11000000",
     }
     groups = (Group("all", "All", (REPETITION, TERMINATION)),)
-    given = replace(study(answers_by_unit), levels={"area": groups})
-    level = agreement_document(given, rounds=0)["levels"]["area"]
+    with_level = replace(study(answers_by_unit), levels={"area": groups})
+    level = agreement_document(with_level, rounds=0)["levels"]["area"]
     everything = level["categories"]["all"]
     # ann: 1 1 0 0 ? . . 0; the modes of the last two that are open could be present.
     assert (everything["n"], everything["unsure"]) == (5, {"ann": 1, "bob": 0})

@@ -27,7 +27,7 @@ LETTERS = "ABC"
 PAIRS = ("|", "A|", "A|A", "A|B", "AB|A", "AB|AC", "ABC|ABC", "C|AC", "C|AC")
 
 
-def said_of(pairs: Sequence[str]) -> VerdictArray:
+def verdicts_of(pairs: Sequence[str]) -> VerdictArray:
     """Return sets of letters of two annotators as annotators × traces × modes."""
     sides = zip(*(pair.split("|") for pair in pairs), strict=True)
     cells = [[[int(x in letters) for x in LETTERS] for letters in side] for side in sides]
@@ -35,7 +35,7 @@ def said_of(pairs: Sequence[str]) -> VerdictArray:
 
 
 def test_alpha_of_sets_with_both_distances() -> None:
-    figures = FigureTable(set_agreement(said_of(PAIRS), Resampling(0)))
+    figures = FigureTable(set_agreement(verdicts_of(PAIRS), Resampling(0)))
     assert figures.value("krippendorff_alpha_jaccard") == pytest.approx(0.315620, abs=5e-7)
     assert figures.value("krippendorff_alpha_masi") == pytest.approx(0.273081, abs=5e-7)
     assert figures.count("n") == len(PAIRS)
@@ -59,23 +59,23 @@ def test_distances_of_sets(sizes: tuple[int, int, int], jaccard: float, masi: fl
 
 
 def test_open_or_unsure_mode_leaves_no_set() -> None:
-    said = said_of(PAIRS)
-    gaps = np.concatenate((said, said[:, :2]), axis=1)
+    verdicts = verdicts_of(PAIRS)
+    gaps = np.concatenate((verdicts, verdicts[:, :2]), axis=1)
     gaps[0, -1, 2] = -1
     gaps[1, -2, 0] = -2
-    assert set_agreement(gaps, Resampling(0)) == set_agreement(said, Resampling(0))
+    assert set_agreement(gaps, Resampling(0)) == set_agreement(verdicts, Resampling(0))
 
 
-def reasons(said: np.ndarray) -> tuple[str | None, str | None]:
-    figures = FigureTable(set_agreement(said, Resampling(9)))
+def reasons(verdicts: np.ndarray) -> tuple[str | None, str | None]:
+    figures = FigureTable(set_agreement(verdicts, Resampling(9)))
     jaccard = figures["krippendorff_alpha_jaccard"]
     return jaccard.undefined, figures["krippendorff_alpha_masi"].undefined
 
 
 def test_undefined_agreement_on_sets_has_its_reason() -> None:
-    assert reasons(said_of(["A|A", "A|A"])) == ("no_variance", "no_variance")
-    apart = said_of(["A|B", "C|B"])
-    apart[0, 0], apart[1, 1] = MISSING, MISSING
+    assert reasons(verdicts_of(["A|A", "A|A"])) == ("no_variance", "no_variance")
+    apart = verdicts_of(["A|B", "C|B"])
+    apart[0, 0] = apart[1, 1] = MISSING
     assert reasons(apart) == ("no_overlap", "no_overlap")
     apart[1] = MISSING
     assert reasons(apart) == ("single_rater", "single_rater")
@@ -109,22 +109,22 @@ def test_alpha_with_nominal_distance_is_the_nominal_alpha(units: list[list[int]]
 
 def by_hand(sets: Ratings, members: Members, distance: Distance) -> float:
     """Return α of two raters without gaps from all distances."""
-    said = members[sets.ravel()]
-    sizes = said.sum(axis=1).astype(float)
-    shared = (said[:, None] & said[None]).sum(axis=2).astype(float)
-    apart = distance(shared, sizes[:, None], sizes[None])
+    drawn = members[sets.ravel()]
+    sizes = drawn.sum(axis=1).astype(float)
+    shared = (drawn[:, None] & drawn[None]).sum(axis=2).astype(float)
+    distances = distance(shared, sizes[:, None], sizes[None])
     units = sets.shape[1]
-    observed = np.diagonal(apart, units).mean()
-    expected = apart.sum() / (2 * units * (2 * units - 1))
+    observed = np.diagonal(distances, units).mean()
+    expected = distances.sum() / (2 * units * (2 * units - 1))
     return float(1 - observed / expected)
 
 
 @pytest.mark.slow
 def test_many_different_sets_have_the_exact_figure_and_its_interval() -> None:
-    chance = np.random.default_rng(5)
-    members = np.unique(chance.random((900, 12)) < 0.4, axis=0)
-    first = chance.permutation(len(members))
-    sets = np.stack((first, np.where(chance.random(len(first)) < 0.5, first, first[::-1])))
+    random = np.random.default_rng(5)
+    members = np.unique(random.random((900, 12)) < 0.4, axis=0)
+    first = random.permutation(len(members))
+    sets = np.stack((first, np.where(random.random(len(first)) < 0.5, first, first[::-1])))
     (alpha,) = set_alphas(sets, members, [masi_distance], resampling=Resampling(300, 2))
     assert len(members) > 512
     assert alpha.value == pytest.approx(by_hand(sets, members, masi_distance), abs=1e-9)

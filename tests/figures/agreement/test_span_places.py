@@ -79,10 +79,10 @@ PLACES = st.lists(some_places(), max_size=4, unique=True)
 
 @given(PLACES, PLACES)
 def test_matching_of_places_has_the_most_pairs(
-    ours: list[LabelRange], theirs: list[LabelRange]
+    first: list[LabelRange], second: list[LabelRange]
 ) -> None:
-    few, many = sorted((ours, theirs), key=len)
-    for tenths, pairs in enumerate(matched_pair_counts(ours, theirs), start=1):
+    few, many = sorted((first, second), key=len)
+    for tenths, pairs in enumerate(matched_pair_counts(first, second), start=1):
         assert pairs == max(
             sum(overlap_level(a, b) >= tenths for a, b in zip(few, chosen, strict=True))
             for chosen in permutations(many, len(few))
@@ -91,10 +91,10 @@ def test_matching_of_places_has_the_most_pairs(
 
 def test_long_chain_of_overlaps_is_matched_completely() -> None:
     # Each place overlaps one of the other's on either side: only one way pairs all of them.
-    ours = [LabelRange(4 * i, 4 * i + 3) for i in range(300)]
-    theirs = [LabelRange(4 * i + 2, 4 * i + 5) for i in range(300)]
-    assert matched_pair_counts(ours, theirs)[0] == 300
-    assert matched_pair_counts(ours[1:], theirs)[0] == 299
+    first = [LabelRange(4 * i, 4 * i + 3) for i in range(300)]
+    second = [LabelRange(4 * i + 2, 4 * i + 5) for i in range(300)]
+    assert matched_pair_counts(first, second)[0] == 300
+    assert matched_pair_counts(first[1:], second)[0] == 299
 
 
 STRETCHES = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), max_size=6)

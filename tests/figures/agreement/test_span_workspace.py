@@ -32,7 +32,7 @@ def input_of(annotated: AnnotatedWorkspace, *annotators: str, **changes: object)
 
 
 def readings(study: SpanInput) -> dict[tuple[str, str], TraceReading]:
-    return {(t.trace_id, who): one for t in study.traces for who, one in t.readings.items()}
+    return {(t.trace_id, name): r for t in study.traces for name, r in t.readings.items()}
 
 
 def test_labels_become_places_and_others_are_counted() -> None:
@@ -142,9 +142,7 @@ def input_of_desk(desk: Desk) -> SpanInput:
 
 
 @pytest.mark.parametrize("open_modes", ["leave", "absent"])
-def test_only_read_spans_of_judged_modes_count(
-    open_modes: Literal["leave", "absent"],
-) -> None:
+def test_only_read_spans_of_judged_modes_count(open_modes: Literal["leave", "absent"]) -> None:
     desk = Desk.set_up()
     alice = desk.open("alice", blind=True)
     bob = desk.open("bob", blind=True)

@@ -35,7 +35,7 @@ def reading(
 ) -> TraceReading:
     """Return the reading of a trace with these marked places."""
     places_by_mode = {
-        mode.slug: tuple(place for slug, place in marked if slug == mode.slug) for mode in MODES
+        mode.slug: tuple(span for slug, span in marked if slug == mode.slug) for mode in MODES
     }
     return TraceReading(
         {mode: places for mode, places in places_by_mode.items() if places},
@@ -53,8 +53,8 @@ def study(*traces: Mapping[str, TraceReading], spans: int = 10) -> SpanInput:
         modes=MODES,
         annotators=tuple(names),
         pass_label="1",
-        traces=tuple(TraceReadings(f"t{i}", spans, by) for i, by in enumerate(traces)),
-        finished={name: sum(name in by for by in traces) for name in names},
+        traces=tuple(TraceReadings(f"t{i}", spans, by_name) for i, by_name in enumerate(traces)),
+        finished={name: sum(name in by_name for by_name in traces) for name in names},
     )
 
 
@@ -220,10 +220,10 @@ def test_undefined_figures_have_their_reason() -> None:
         replace(study(), annotators=("ann", "ann"))
 
 
-def test_document_tells_its_traces_readings_and_resamples() -> None:
+def test_document_has_its_traces_readings_and_resamples() -> None:
     ann = TraceReading({"a": (LabelRange(1, 1),)}, ((0, 4),), whole_trace=2, not_found=1)
-    given = replace(study({"ann": ann, "bob": reading()}), not_at_hand=3, examples={"bob": 2})
-    document = span_document(given, rounds=100, seed=4)
+    span_input = replace(study({"ann": ann, "bob": reading()}), not_at_hand=3, examples={"bob": 2})
+    document = span_document(span_input, rounds=100, seed=4)
     assert document["traces"] == {"compared": 1, "not_at_hand": 3, "examples_left_out": {"bob": 2}}
     assert document["bootstrap"] == {"rounds": 100, "seed": 4, "level": 0.95, "unit": "trace"}
     assert document["annotators"]["ann"] == {
@@ -252,7 +252,8 @@ def test_intervals_contain_the_figure_and_follow_the_seed() -> None:
         mode["krippendorff_alpha_u"],
         figures["krippendorff_alpha_u"],
     ):
-        ci, value = figure.get("ci"), figure["value"]
+        ci = figure.get("ci")
+        value = figure["value"]
         assert ci is not None
         assert value is not None
         assert ci[0] < value < ci[1]
@@ -260,10 +261,8 @@ def test_intervals_contain_the_figure_and_follow_the_seed() -> None:
 
 
 def test_equal_traces_give_no_interval() -> None:
-    ann, bob = (
-        reading(("a", LabelRange(1, 3))),
-        reading(("a", LabelRange(1, 3)), ("b", LabelRange(5, 5))),
-    )
+    ann = reading(("a", LabelRange(1, 3)))
+    bob = reading(("a", LabelRange(1, 3)), ("b", LabelRange(5, 5)))
     figures = report(*[{"ann": ann, "bob": bob}] * 5, rounds=50)["all"]
     assert figures["modes"]["1.1"]["f1"]["exact"] == {"value": 1, "ci": None}
     assert figures["modes"]["1.2"]["f1"]["exact"] == {"value": 0, "ci": None}
@@ -276,13 +275,11 @@ NAMES = ("a", "b", "c")
 
 @st.composite
 def readings(draw: st.DrawFn) -> TraceReading:
-    """Draw a reading of a trace."""
-
-    def place() -> LabelRange:
+    def label_range() -> LabelRange:
         first = draw(st.integers(0, SPANS - 1))
         return LabelRange(first, min(SPANS - 1, first + draw(st.integers(0, 3))))
 
-    marked = [(mode.slug, place()) for mode in MODES for _ in range(draw(st.integers(0, 2)))]
+    marked = [(mode.slug, label_range()) for mode in MODES for _ in range(draw(st.integers(0, 2)))]
     unanswered = tuple(
         mode.slug
         for mode in MODES
@@ -311,24 +308,25 @@ def studies(draw: st.DrawFn) -> SpanInput:
     )
 
 
-def expanded(given: SpanInput, slug: str) -> Figure:
+def expanded(span_input: SpanInput, slug: str) -> Figure:
     """Return α over all spans of all traces in one table."""
     columns = []
-    for trace in given.traces:
+    for trace in span_input.traces:
         for span in range(trace.spans):
             column = []
-            for name in given.annotators:
-                one = trace.readings.get(name)
-                every = () if one is None else (p for ps in one.places.values() for p in ps)
-                seen = one is not None and (
-                    one.read is None
-                    or any(first <= span < after for first, after in one.read)
-                    or any(p.first <= span <= p.last for p in every)
+            for name in span_input.annotators:
+                reading = trace.readings.get(name)
+                by_mode = {} if reading is None else reading.places
+                ranges = (p for ranges_of_mode in by_mode.values() for p in ranges_of_mode)
+                is_read = reading is not None and (
+                    reading.read is None
+                    or any(first <= span < after for first, after in reading.read)
+                    or any(p.first <= span <= p.last for p in ranges)
                 )
-                if one is None or not seen or slug in one.unanswered:
+                if reading is None or not is_read or slug in reading.unanswered:
                     column.append(MISSING)
                 else:
-                    places = one.places.get(slug, ())
+                    places = reading.places.get(slug, ())
                     column.append(int(any(p.first <= span <= p.last for p in places)))
             columns.append(column)
     return krippendorff_alpha(np.array(columns).T)

@@ -24,20 +24,20 @@ LETTERS = {"1": VerdictValue.PRESENT, "0": VerdictValue.ABSENT, "?": VerdictValu
 
 
 def study(
-    said: Mapping[tuple[str, str], str], finished: Mapping[str, int] | None = None
+    lines: Mapping[tuple[str, str], str], finished: Mapping[str, int] | None = None
 ) -> StudyInput:
     """Return a study of the verdicts by annotator and mode, a character per trace.
 
     ``1`` is present, ``0`` absent, ``?`` unsure, ``.`` open; ``finished`` is the number of first
     traces that an annotator has finished, by default all.
     """
-    annotators = tuple(dict.fromkeys(name for name, _ in said))
-    length = max((len(line) for line in said.values()), default=0)
+    annotators = tuple(dict.fromkeys(name for name, _ in lines))
+    length = max((len(line) for line in lines.values()), default=0)
     counts = dict.fromkeys(annotators, length) | dict(finished or {})
     done = {name: frozenset(f"t{i}" for i in range(n)) for name, n in counts.items()}
     verdicts = {
         (name, f"t{i}", slug): LETTERS[letter]
-        for (name, slug), line in said.items()
+        for (name, slug), line in lines.items()
         for i, letter in enumerate(line)
         if letter != "."
     }
@@ -87,9 +87,9 @@ def test_open_unsure_and_unfinished_verdicts_are_missing() -> None:
     assert (mode["n"], mode["unsure"]) == (2, {"ann": 1, "bob": 1})
     report = agreement_document(study({("ann", slug): "??11", ("bob", slug): "0111"}, {"ann": 1}))
     assert report["modes"]["1.3"]["unsure"] == {"ann": 1, "bob": 0}
-    nobody = agreement_document(study({}))
-    assert nobody["traces"] == {"finished_by_all": 0, "finished_by_two": 0}
-    assert nobody["pooled"]["gwet_ac1"] == {"value": None, "undefined": "single_rater", "n": 0}
+    empty = agreement_document(study({}))
+    assert empty["traces"] == {"finished_by_all": 0, "finished_by_two": 0}
+    assert empty["pooled"]["gwet_ac1"] == {"value": None, "undefined": "single_rater", "n": 0}
 
 
 NOTHING = verdict_table(MODES, {}, {})
@@ -142,16 +142,16 @@ SLUG = "step_repetition"
 
 def test_source_traces_have_disagreements_first() -> None:
     lines = {("ann", SLUG): "0110?1", ("bob", SLUG): "0100.1", ("cat", SLUG): "00.1.0"}
-    given_study = study(lines, finished={"cat": 5})
-    mode = agreement_document(given_study, rounds=0)["modes"]["1.3"]
-    sources = source_traces(given_study, SLUG)
+    study_of_one_mode = study(lines, finished={"cat": 5})
+    mode = agreement_document(study_of_one_mode, rounds=0)["modes"]["1.3"]
+    sources = source_traces(study_of_one_mode, SLUG)
     assert [trace.trace_id for trace in sources] == ["t2", "t1", "t3", "t5", "t0"]
     assert [trace.disagreement for trace in sources] == pytest.approx([1, 2 / 3, 2 / 3, 0, 0])
     assert len(sources) == mode["n"]
     verdicts = {trace.trace_id: trace.verdicts for trace in sources}
     assert verdicts["t2"] == {"ann": LETTERS["1"], "bob": LETTERS["0"], "cat": None}
     assert set(verdicts["t5"]) == {"ann", "bob"}, "cat has not finished it"
-    of_pair = source_traces(given_study, SLUG, ("cat", "bob"))
+    of_pair = source_traces(study_of_one_mode, SLUG, ("cat", "bob"))
     assert [trace.trace_id for trace in of_pair] == ["t1", "t3", "t0"]
     assert set(of_pair[0].verdicts) == {"cat", "bob"}
     assert mode["pairs"]["bob|cat"]["n"] == len(of_pair)

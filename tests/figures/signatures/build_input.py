@@ -24,9 +24,8 @@ from mast_tui.reports.signature_document import signature_document
 from mast_tui.taxonomy.model import Group, Mode
 
 
-def document_of(given: SignatureInput, rounds: int = 2000, **options: Any) -> Any:
-    """Return the JSON document of the report on an input."""
-    return signature_document(signature_report(given, Resampling(rounds), **options))
+def document_of(signatures: SignatureInput, rounds: int = 2000, **options: Any) -> Any:
+    return signature_document(signature_report(signatures, Resampling(rounds), **options))
 
 
 MODES = (Mode("loop", "1.3", "Step repetition", "1"), Mode("stop", "3.1", "Early end", "3"))
@@ -48,10 +47,10 @@ def input_of(
     cells = [row.split() for row in rows]
     names = tuple(groups or sorted({group for group, *_ in cells}))
     tasks = sorted({task for _, task, *_ in cells} - {"-"})
-    group = np.array([names.index(one) for one, *_ in cells], dtype=np.int64)
-    task = [tasks.index(one) if one != "-" else -1 for _, one, *_ in cells]
+    group = np.array([names.index(name) for name, *_ in cells], dtype=np.int64)
+    task = [tasks.index(name) if name != "-" else -1 for _, name, *_ in cells]
     trace, mode, first, fatal = zip(*places, strict=True) if places else ((), (), (), ())
-    at = np.array(first, dtype=np.int64)
+    spans = np.array(first, dtype=np.int64)
     return SignatureInput(
         taxonomy_ref="small@1",
         modes=MODES,
@@ -62,15 +61,15 @@ def input_of(
         traces=tuple(f"t{i}" for i in range(len(cells))),
         group_names=names,
         group=group,
-        outcome=np.array([_OUTCOMES[one] for *_, one, _ in cells], dtype=np.int8),
+        outcome=np.array([_OUTCOMES[letter] for *_, letter, _ in cells], dtype=np.int8),
         score=np.full(len(cells), np.nan),
-        verdicts=np.array([[_VERDICTS[v] for v in one] for *_, one in cells], dtype=np.uint8),
+        verdicts=np.array([[_VERDICTS[v] for v in row] for *_, row in cells], dtype=np.uint8),
         spans=np.full(len(cells), 10, dtype=np.int64),
         places=Places(
             np.array(trace, dtype=np.int64),
             np.array(mode, dtype=np.int64),
-            at,
-            at,
+            spans,
+            spans,
             np.array(fatal, dtype=bool),
         ),
         task_numbers=np.array(task, dtype=np.int64),

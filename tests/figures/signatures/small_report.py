@@ -35,8 +35,8 @@ def small_input(*, traces: int = 40, outcomes: bool = True, places: bool = True)
     """Return two groups of equal size under MAST, with one mode of a long and hostile name."""
     modes = [*load_mast().modes[:-1], replace(load_mast().modes[-1], code=LONG, name=HOSTILE)]
     generator = np.random.default_rng(7)
-    shows = generator.random((traces, len(modes))) < np.linspace(0.05, 0.6, len(modes))
-    row, column = np.nonzero(shows) if places else (np.zeros(0, int), np.zeros(0, int))
+    is_present = generator.random((traces, len(modes))) < np.linspace(0.05, 0.6, len(modes))
+    row, column = np.nonzero(is_present) if places else (np.zeros(0, int), np.zeros(0, int))
     first = generator.integers(0, 30, len(row))
     outcome = np.where(np.arange(traces) % 3 < 2, FAILED, SUCCEEDED)
     return SignatureInput(
@@ -51,7 +51,7 @@ def small_input(*, traces: int = 40, outcomes: bool = True, places: bool = True)
         group=np.arange(traces) // 3 % 2,
         outcome=(outcome if outcomes else np.full(traces, UNKNOWN)).astype(np.int8),
         score=np.full(traces, np.nan),
-        verdicts=np.where(shows, PRESENT, ABSENT).astype(np.uint8),
+        verdicts=np.where(is_present, PRESENT, ABSENT).astype(np.uint8),
         spans=np.full(traces, 40, dtype=np.int64),
         places=Places(row, column, first, first + 2, np.zeros(len(row), dtype=bool)),
     )
@@ -67,5 +67,4 @@ def small_report(
 
 
 def small_document() -> Any:
-    """Return the JSON document of ``small_report``."""
     return signature_document(small_report())

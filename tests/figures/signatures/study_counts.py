@@ -27,18 +27,20 @@ COUNTS: Final = {
 
 
 def csv_wide() -> str:
-    """Return a row for each trace; modes go around the traces, as the study does not tell them."""
+    """Return a row for each trace; modes rotate over the traces."""
     lines = [f"trace_id,annotator,system,model,benchmark,outcome,{','.join(COUNTS)}"]
-    for place, (model, sizes) in enumerate(TRACES.items()):
+    for model_index, (model, sizes) in enumerate(TRACES.items()):
         for side, outcome in enumerate(("succeeded", "failed")):
-            size, cells, start = sizes[side], {}, 0
+            size = sizes[side]
+            cells = {}
+            start = 0
             for mode, counts in COUNTS.items():
-                count = counts[place][side]
+                count = counts[model_index][side]
                 cells[mode] = {(start + k) % size for k in range(count)}
                 start += count
             for row in range(size):
-                shown = ",".join("1" if row in cells[mode] else "0" for mode in COUNTS)
+                values = ",".join("1" if row in cells[mode] else "0" for mode in COUNTS)
                 lines.append(
-                    f"{model}-{outcome}-{row},study,codex,{model},ITBench,{outcome},{shown}"
+                    f"{model}-{outcome}-{row},study,codex,{model},ITBench,{outcome},{values}"
                 )
     return "\n".join(lines) + "\n"

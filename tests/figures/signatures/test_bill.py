@@ -13,8 +13,8 @@ from tests.figures.signatures.build_input import document_of, input_of
 
 def spent(*tokens: int, minutes: float | None = 1.0) -> Spent:
     """Return spans with these input tokens and one output token each."""
-    took = None if minutes is None else np.full(len(tokens), minutes)
-    return Spent(np.array([(one, 1) for one in tokens], dtype=np.int64), took)
+    durations = None if minutes is None else np.full(len(tokens), minutes)
+    return Spent(np.array([(count, 1) for count in tokens], dtype=np.int64), durations)
 
 
 def test_tokens_after_the_first_fatal_failure_are_those_of_its_modes() -> None:
@@ -55,7 +55,7 @@ def test_tokens_after_the_first_fatal_failure_are_those_of_its_modes() -> None:
 
 def test_unknown_tokens_and_times_have_no_sum() -> None:
     signatures = input_of("g - F 10", places=[(0, 0, 0, True)])
-    bill = _one(signatures, Spent(None, None))
+    bill = first_bill(signatures, Spent(None, None))
     assert bill["tokens"] is bill["minutes"] is None
     assert document_of(signatures, rounds=0)["groups"]["g"]["bill"] is None
 
@@ -70,6 +70,6 @@ def test_class_of_the_mode_decides_without_fatal_labels() -> None:
     assert by_class["input_tokens"]["by_mode"] == {"1.3": 12 * 8}
 
 
-def _one(given: SignatureInput, used: Spent) -> Any:
-    report = document_of(given, rounds=0, spent_of=lambda _trace: used)
+def first_bill(signatures: SignatureInput, cost: Spent) -> Any:
+    report = document_of(signatures, rounds=0, spent_of=lambda _trace: cost)
     return (report["groups"]["g"]["bill"] or [])[0]

@@ -52,10 +52,9 @@ def read(annotated: AnnotatedWorkspace, labels: str = "gold", **options: object)
     )
 
 
-def said(given_input: SignatureInput, trace: str) -> dict[str, int]:
-    """Return the verdicts of a trace in the columns, by slug."""
-    row = given_input.verdicts[given_input.traces.index(trace)].tolist()
-    return {mode.slug: cell for mode, cell in zip(given_input.modes, row, strict=True)}
+def verdicts(signatures: SignatureInput, trace: str) -> dict[str, int]:
+    row = signatures.verdicts[signatures.traces.index(trace)].tolist()
+    return {mode.slug: cell for mode, cell in zip(signatures.modes, row, strict=True)}
 
 
 def decide(
@@ -81,7 +80,6 @@ def mix_of(golds: dict[str, GoldTrace], settled_only: bool) -> GoldMixJson:
 
 
 def cell(verdict: GoldVerdict) -> int:
-    """Return the cell of a verdict of the gold."""
     if verdict.value is not None:
         return FLAGS[verdict.value]
     return UNRESOLVED if source_if_counted(verdict) else OPEN
@@ -92,7 +90,7 @@ targets = st.lists(
     st.one_of(st.just(WHOLE_TRACE), st.tuples(st.integers(0, 6), st.integers(0, 3))),
     max_size=2,
     unique_by=str,  # the app and imports refuse the same label twice
-).map(lambda found: [t if isinstance(t, Target) else target(t[0], t[0] + t[1]) for t in found])
+).map(lambda drawn: [t if isinstance(t, Target) else target(t[0], t[0] + t[1]) for t in drawn])
 
 
 @given(st.data())
@@ -104,37 +102,41 @@ def test_gold_in_columns_is_the_gold_of_every_trace(data: st.DataObject) -> None
             if data.draw(st.booleans()):
                 value = data.draw(values)
                 places = data.draw(targets) if value in (None, PRESENT) else []
-                others = {OTHER: data.draw(st.sampled_from([ABSENT, UNSURE]))}
+                unsure_or_absent = {OTHER: data.draw(st.sampled_from([ABSENT, UNSURE]))}
                 value = None if places or value is PRESENT else value
-                annotated.finish(name, *places, trace=trace, value=value, other_verdicts=others)
+                annotated.finish(
+                    name, *places, trace=trace, value=value, other_verdicts=unsure_or_absent
+                )
         if data.draw(st.booleans()):
             decide(annotated, trace, data.draw(st.sampled_from([PRESENT, ABSENT])), target(2))
     signatures = read(annotated)
-    words = read_work_by_trace(annotated.workspace, TAXONOMY)
-    assert set(signatures.traces) == words.keys()
+    work_by_trace = read_work_by_trace(annotated.workspace, TAXONOMY)
+    assert set(signatures.traces) == work_by_trace.keys()
     expected = set()
-    for trace, there in words.items():
-        gold = there.gold(TAXONOMY, order)
-        assert said(signatures, trace) == {v.mode: cell(v) for v in gold.verdicts}
+    for trace, work in work_by_trace.items():
+        gold = work.gold(TAXONOMY, order)
+        assert verdicts(signatures, trace) == {v.mode: cell(v) for v in gold.verdicts}
         expected |= {
             (trace, label.mode, order(label.target.first), order(label.target.last))
             for label in gold.labels
             if label.target.first is not None and label.target.last is not None
         }
-    golds = {t: w.gold(TAXONOMY, order) for t, w in words.items()}
+    golds = {t: w.gold(TAXONOMY, order) for t, w in work_by_trace.items()}
     assert signatures.gold == mix_of(golds, False)
     settled = read(annotated, which="settled")
-    kept = {t: only_settled(gold) for t, gold in golds.items()}
-    kept = {t: gold for t, gold in kept.items() if any(map(source_if_counted, gold.verdicts))}
-    assert set(settled.traces) == kept.keys()
-    for trace, gold in kept.items():
-        assert said(settled, trace) == {v.mode: cell(v) for v in gold.verdicts}
-    for counted, by_trace in ((settled, kept), (signatures, golds)):
+    all_settled = {t: only_settled(gold) for t, gold in golds.items()}
+    settled_golds = {
+        t: gold for t, gold in all_settled.items() if any(map(source_if_counted, gold.verdicts))
+    }
+    assert set(settled.traces) == settled_golds.keys()
+    for trace, gold in settled_golds.items():
+        assert verdicts(settled, trace) == {v.mode: cell(v) for v in gold.verdicts}
+    for counted, by_trace in ((settled, settled_golds), (signatures, golds)):
         unplaced = counted.whole_trace_labels + counted.labels_on_unknown_spans
         labels = sum(len(gold.labels) for gold in by_trace.values())
         assert len(counted.places.trace) + unplaced == labels
     assert settled.gold is not None
-    assert settled.gold["sources"] == mix_of(kept, True)["sources"]
+    assert settled.gold["sources"] == mix_of(settled_golds, True)["sources"]
     at_spans = signatures.places
     columns = zip(at_spans.trace, at_spans.mode, at_spans.first, at_spans.last, strict=True)
     assert {
@@ -152,7 +154,7 @@ def test_last_finished_pass_of_a_person_counts() -> None:
     annotated.start("ann", "t2")
     signatures = read(annotated, "ann")
     assert signatures.traces == ("t1",)
-    assert said(signatures, "t1")[MODE] == FLAGS[ABSENT]
+    assert verdicts(signatures, "t1")[MODE] == FLAGS[ABSENT]
     assert len(signatures.places.trace) == 0
     assert (signatures.label_source_kind, signatures.unfinished) == ("human", 1)
 
@@ -177,7 +179,7 @@ def test_judge_has_verdicts_only_on_modes_that_it_looks_at() -> None:
     nothing = document_of(read(annotated, JUDGE, traces=frozenset({"t2"})), rounds=0)
     assert not [sentence for sentence in nothing["cannot_say"] if JUDGE in sentence]
     assert signatures.traces == ("t1",)
-    assert said(signatures, "t1") == {MODE: FLAGS[PRESENT], OTHER: FLAGS[ABSENT], THIRD: OPEN}
+    assert verdicts(signatures, "t1") == {MODE: FLAGS[PRESENT], OTHER: FLAGS[ABSENT], THIRD: OPEN}
     assert signatures.places.first.tolist() == [4]
     assert signatures.places.fatal.tolist() == [True]
     assert read(annotated).traces == ()

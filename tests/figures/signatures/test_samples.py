@@ -62,8 +62,8 @@ def chain(planted: list[Planted]) -> tuple[tuple[str, ...], ...]:
     """Return the modes by onset, those of one onset by their codes."""
     first = onsets(planted)
     return tuple(
-        tuple(sorted(mode for mode, at in first.items() if at == place))
-        for place in sorted(set(first.values()))
+        tuple(sorted(mode for mode, span in first.items() if span == onset))
+        for onset in sorted(set(first.values()))
     )
 
 
@@ -83,10 +83,12 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sample]:
     for line in (samples_folder() / "planted.jsonl").read_text("utf-8").splitlines():
         failure: dict[str, Any] = json.loads(line)
         trace = by_name[failure["trace"], failure["record"]]
-        first, last = trace.index_of(failure["first"]), trace.index_of(failure["last"])
+        first = trace.index_of(failure["first"])
+        last = trace.index_of(failure["last"])
         assert first is not None
         assert last is not None
-        trace_id, severity = trace.identity.trace_id, "fatal" if failure["decisive"] else "benign"
+        trace_id = trace.identity.trace_id
+        severity = "fatal" if failure["decisive"] else "benign"
         planted[trace_id].append(Planted(failure["mode"], first, last, failure["decisive"]))
         keys = f"{failure['first']},{failure['last']}"
         rows.append(f"{trace_id},planter,{failure['mode']},present,{keys},{severity}")
@@ -110,44 +112,46 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sample]:
 def group(sample: Sample) -> Any:
     """The figures of all sample traces in one group."""
     request = ReportRequest(by="all")
-    given = signature_input(sample.workspace, load_mast(), request)
-    report = compute_report(sample.workspace, load_mast(), given, request)
+    signatures = signature_input(sample.workspace, load_mast(), request)
+    report = compute_report(sample.workspace, load_mast(), signatures, request)
     return signature_document(report)["groups"]["all"]
 
 
 @pytest.fixture(scope="module")
-def given(sample: Sample) -> SignatureInput:
-    """The input of all sample traces."""
+def signatures(sample: Sample) -> SignatureInput:
     return signature_input(sample.workspace, load_mast(), ReportRequest())
 
 
 @pytest.mark.slow
-def test_onsets_of_every_trace_are_the_planted_ones(sample: Sample, given: SignatureInput) -> None:
-    assert set(given.traces) == sample.traces.keys()
-    codes = [mode.code for mode in given.modes]
-    found = onsets_of(given)
-    chain_of = chains(found, codes)
-    first: dict[str, dict[str, int]] = {trace: {} for trace in given.traces}
-    for row, mode, at in zip(found.trace, found.mode, found.first, strict=True):
-        first[given.traces[row]][codes[mode]] = at
-    for row, trace_id in enumerate(given.traces):
+def test_onsets_of_every_trace_are_the_planted_ones(
+    sample: Sample, signatures: SignatureInput
+) -> None:
+    assert set(signatures.traces) == sample.traces.keys()
+    codes = [mode.code for mode in signatures.modes]
+    marked = onsets_of(signatures)
+    chain_of = chains(marked, codes)
+    first: dict[str, dict[str, int]] = {trace: {} for trace in signatures.traces}
+    for row, mode, span in zip(marked.trace, marked.mode, marked.first, strict=True):
+        first[signatures.traces[row]][codes[mode]] = span
+    for row, trace_id in enumerate(signatures.traces):
         planted = sample.planted[trace_id]
         assert chain_of.get(row, ()) == chain(planted)
         assert first[trace_id] == onsets(planted)
-        assert given.spans[row] == len(sample.traces[trace_id])
+        assert signatures.spans[row] == len(sample.traces[trace_id])
 
 
 @pytest.mark.slow
 def test_cascades_are_traces_with_many_planted_failures(
-    sample: Sample, given: SignatureInput, group: Any
+    sample: Sample, signatures: SignatureInput, group: Any
 ) -> None:
-    numbers = {trace: len({one.mode for one in there}) for trace, there in sample.planted.items()}
-    for trace_id, place in zip(given.traces, trace_shapes(given.verdicts, Rules()), strict=True):
+    numbers = {trace: len(onsets(planted)) for trace, planted in sample.planted.items()}
+    shapes = trace_shapes(signatures.verdicts, Rules())
+    for trace_id, shape in zip(signatures.traces, shapes, strict=True):
         number = numbers[trace_id]
         expected = "cascading" if number >= 4 else "isolated" if number else "none"
         if number == 3:
             expected = "between"
-        assert SHAPES[place] == expected
+        assert SHAPES[shape] == expected
     failed = [numbers[trace.identity.trace_id] for trace, _ in sample.failed()]
     assert group["shapes"]["cascading"] == sum(number >= 4 for number in failed)
     assert group["shapes"]["isolated"] == sum(number <= 2 for number in failed)
@@ -162,8 +166,8 @@ def test_order_of_pairs_is_counted_over_failed_traces(sample: Sample, group: Any
             counts = expected.setdefault((a, b), [0, 0, 0])
             counts[0 if first[a] < first[b] else 1 if first[a] > first[b] else 2] += 1
     counted = {
-        tuple(one["modes"]): [one["before"], one["after"], one["together"]]
-        for one in group["places"]["failed"]["order"]
+        tuple(pair["modes"]): [pair["before"], pair["after"], pair["together"]]
+        for pair in group["places"]["failed"]["order"]
     }
     assert counted == expected
 
@@ -173,19 +177,19 @@ def test_first_modes_transitions_and_chains_are_counted_over_failed_traces(
 ) -> None:
     firsts: Counter[str] = Counter()
     steps: Counter[tuple[str, str]] = Counter()
-    whole: Counter[Any] = Counter()
+    chain_counts: Counter[Any] = Counter()
     for _, planted in sample.failed():
-        there = chain(planted)
-        whole[there] += 1
-        firsts.update(there[0])
-        steps.update((a, b) for one, after in pairwise(there) for a in one for b in after)
+        modes = chain(planted)
+        chain_counts[modes] += 1
+        firsts.update(modes[0])
+        steps.update((a, b) for step, following in pairwise(modes) for a in step for b in following)
     places = group["places"]["failed"]
-    assert {code: one["count"] for code, one in places["first_mode"].items()} == firsts
+    assert {code: row["count"] for code, row in places["first_mode"].items()} == firsts
     assert {
         tuple(transition["modes"]): transition["count"] for transition in places["transitions"]
     } == steps
-    chains = {tuple(map(tuple, one["steps"])): one["count"] for one in places["chains"]}
-    assert chains == whole
+    chains = {tuple(map(tuple, row["steps"])): row["count"] for row in places["chains"]}
+    assert chains == chain_counts
 
 
 def test_places_of_first_failures_and_spans_after_fatal_ones(sample: Sample, group: Any) -> None:
@@ -198,21 +202,21 @@ def test_places_of_first_failures_and_spans_after_fatal_ones(sample: Sample, gro
     assert places["first_failure"]["bins"] == [
         sum(int(share * 10) == tenth for share in shares) for tenth in range(10)
     ]
-    after = []
+    spans_after = []
     for trace, planted in sample.failed():
         decisive = [failure for failure in planted if failure.decisive]
         if decisive:
-            fatal = min(decisive, key=lambda one: (one.first, one.last))
-            after.append(len(trace) - 1 - fatal.last)
-    (by_labels,) = (one for one in places["after_fatal"] if one["by"] == "labels")
-    assert by_labels["spans_after"]["n"] == len(after)
-    assert by_labels["spans_after"]["median"] == median(after)
+            fatal = min(decisive, key=lambda failure: (failure.first, failure.last))
+            spans_after.append(len(trace) - 1 - fatal.last)
+    (by_labels,) = (failure for failure in places["after_fatal"] if failure["by"] == "labels")
+    assert by_labels["spans_after"]["n"] == len(spans_after)
+    assert by_labels["spans_after"]["median"] == median(spans_after)
 
 
-def test_report_without_files_tells_that_places_are_unknown(sample: Sample) -> None:
+def test_report_without_files_says_that_positions_are_unknown(sample: Sample) -> None:
     request = ReportRequest(by="all", without_places=True)
-    given = signature_input(sample.workspace, load_mast(), request)
-    report = signature_document(compute_report(sample.workspace, load_mast(), given, request))
+    signatures = signature_input(sample.workspace, load_mast(), request)
+    report = signature_document(compute_report(sample.workspace, load_mast(), signatures, request))
     assert report["groups"]["all"]["places"] is None
     assert report["traces"]["labels_not_found"] == sum(map(len, sample.planted.values()))
     assert any("unknown position" in sentence for sentence in report["cannot_say"])

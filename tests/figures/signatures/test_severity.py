@@ -98,9 +98,7 @@ cells = st.lists(
 
 @given(cells)
 @settings(max_examples=60, deadline=None)
-def test_modes_per_trace_is_the_sum_of_shares_within_its_interval(
-    rows: list[list[int]],
-) -> None:
+def test_modes_per_trace_is_the_sum_of_shares_within_its_interval(rows: list[list[int]]) -> None:
     verdicts: NDArray[np.uint8] = np.array(rows, dtype=np.uint8)
     value = modes_per_trace(verdicts)
     settled = [

@@ -22,7 +22,6 @@ strata = st.lists(
 
 
 def common(tables: list[Stratum]) -> tuple[Figure, Figure]:
-    """Return the common difference and ratio."""
     strata = [Stratum(*table) for table in tables]
     _, difference, ratio = mantel_haenszel(strata, FigureScope("stratified"))
     return difference, ratio
@@ -35,8 +34,8 @@ def test_risk_ratio_is_that_of_statsmodels(tables: list[Stratum]) -> None:
     if ratio.value is None:
         assert not any(b for _, _, b, _ in tables)
         return
-    there = StratifiedTable([np.array([[a, n - a], [b, of - b]]) for a, n, b, of in tables])
-    assert ratio.value == pytest.approx(there.riskratio_pooled, rel=1e-9)
+    expected = StratifiedTable([np.array([[a, n - a], [b, m - b]]) for a, n, b, m in tables])
+    assert ratio.value == pytest.approx(expected.riskratio_pooled, rel=1e-9)
 
 
 @given(sides, sides)
@@ -45,20 +44,20 @@ def test_risk_ratio_is_that_of_statsmodels(tables: list[Stratum]) -> None:
 def test_figures_of_one_stratum_are_the_plain_ones(
     first: tuple[int, int], second: tuple[int, int]
 ) -> None:
-    (a, n), (b, of) = first, second
-    difference, ratio = common([Stratum(a, n, b, of)])
-    assert difference.value == pytest.approx(a / n - b / of)
-    few = min(n, of) < 5
-    if few or min(a + b, n + of - a - b) < 5:
+    (a, n), (b, m) = first, second
+    difference, ratio = common([Stratum(a, n, b, m)])
+    assert difference.value == pytest.approx(a / n - b / m)
+    few = min(n, m) < 5
+    if few or min(a + b, n + m - a - b) < 5:
         assert (difference.interval, ratio.interval) == (None, None)
         assert difference.withheld == ("few_traces" if few else "rare_mode")
         assert difference.needs == 5
         return
     if a and b:
-        # Katz's interval is what Greenland and Robins' comes to.
-        half = 1.959963984540054 * sqrt(1 / a - 1 / n + 1 / b - 1 / of)
+        # Greenland and Robins' interval of one stratum is Katz's.
+        half = 1.959963984540054 * sqrt(1 / a - 1 / n + 1 / b - 1 / m)
         ends = [np.log(end) for end in ratio.interval or ()]
-        assert ends == pytest.approx([np.log(a * of / n / b) - half, np.log(a * of / n / b) + half])
+        assert ends == pytest.approx([np.log(a * m / n / b) - half, np.log(a * m / n / b) + half])
 
 
 @pytest.mark.parametrize(
@@ -74,23 +73,21 @@ def test_ends_of_the_difference_have_the_score_of_the_quantile(tables: list[Stra
     """The likeliest shares under a difference are found by search."""
     ends = common(tables)[0].interval or ()
     assert len(ends) == 2
-    weights = [n * of / (n + of) for _, n, _, of in tables]
+    weights = [n * m / (n + m) for _, n, _, m in tables]
     for difference in ends:
         distance = variance = 0.0
-        for weight, (a, n, b, of) in zip(weights, tables, strict=True):
+        for weight, (a, n, b, m) in zip(weights, tables, strict=True):
 
-            def unlikely(q: float, a: int = a, n: int = n, b: int = b, of: int = of) -> float:
+            def unlikely(q: float, a: int = a, n: int = n, b: int = b, m: int = m) -> float:
                 p = q + difference  # noqa: B023
-                return -float(
-                    xlogy(a, p) + xlogy(n - a, 1 - p) + xlogy(b, q) + xlogy(of - b, 1 - q)
-                )
+                return -float(xlogy(a, p) + xlogy(n - a, 1 - p) + xlogy(b, q) + xlogy(m - b, 1 - q))
 
             limits = (max(0.0, -difference), min(1.0, 1 - difference))
             q = minimize_scalar(unlikely, bounds=limits, options={"xatol": 1e-10}).x
             p = q + difference
-            distance += weight * (a / n - b / of - difference)
-            each = p * (1 - p) / n + q * (1 - q) / of
-            variance += weight**2 * each * (n + of) / (n + of - 1)
+            distance += weight * (a / n - b / m - difference)
+            each = p * (1 - p) / n + q * (1 - q) / m
+            variance += weight**2 * each * (n + m) / (n + m - 1)
         assert abs(distance) / sqrt(variance) == pytest.approx(1.959964, abs=1e-3)
 
 

@@ -39,24 +39,24 @@ def modes(report: Any) -> list[tuple[str, str, Any]]:
 def test_modes_per_failed_trace_are_as_published(report: Any) -> None:
     published = {"Gemini-3-Flash": 2.6, "GPT-OSS-120B": 5.3}
     for model, value in published.items():
-        found = report["groups"][model]["modes_per_failed_trace"]
-        assert round(found["value"], 1) == value
-        low, high = found["ci"]
-        assert low < found["value"] < high
-        assert sum(found["distribution"].values()) == TRACES[model][1]
+        mean = report["groups"][model]["modes_per_failed_trace"]
+        assert round(mean["value"], 1) == value
+        low, high = mean["ci"]
+        assert low < mean["value"] < high
+        assert sum(mean["distribution"].values()) == TRACES[model][1]
 
 
 def test_shares_are_as_published_with_wilson_intervals(report: Any) -> None:
-    for place, (model, sizes) in enumerate(TRACES.items()):
+    for index, (model, sizes) in enumerate(TRACES.items()):
         group = report["groups"][model]
         assert (group["succeeded"], group["failed"]) == sizes
         for code, counts in COUNTS.items():
             for side, outcome in enumerate(("succeeded", "failed")):
-                found = group["modes"][code][outcome]
-                assert (found["count"], found["n"]) == (counts[place][side], sizes[side])
-                assert found["rate"] == pytest.approx(counts[place][side] / sizes[side])
-                theirs = proportion_confint(found["count"], found["n"], method="wilson")
-                assert found["ci"] == pytest.approx(list(theirs))
+                rate = group["modes"][code][outcome]
+                assert (rate["count"], rate["n"]) == (counts[index][side], sizes[side])
+                assert rate["rate"] == pytest.approx(counts[index][side] / sizes[side])
+                expected = proportion_confint(rate["count"], rate["n"], method="wilson")
+                assert rate["ci"] == pytest.approx(list(expected))
 
 
 def test_severities_and_stated_classes_are_those_of_the_study(report: Any) -> None:

@@ -19,8 +19,9 @@ from mast_tui.reports.signatures import signatures_report
 from tests.figures.signatures.build_input import document_of, input_of
 
 
-def text_of(given: SignatureInput, **options: Any) -> list[str]:
-    return render_text(signatures_report(signature_report(given, Resampling(0), **options)), None)
+def text_of(signatures: SignatureInput, **options: Any) -> list[str]:
+    report = signature_report(signatures, Resampling(0), **options)
+    return render_text(signatures_report(report), None)
 
 
 def share(count: int, n: int) -> dict[str, Any]:
@@ -59,8 +60,8 @@ def test_growing_mode_has_a_trend_over_versions() -> None:
     assert tested is not None
     assert (loop["z"], loop["p_value"], loop["method"]) == tested
     assert loop["slope_pp"] == pytest.approx(25)
-    assert [one["count"] for one in loop["rates"]] == [1, 3, 6]
-    assert [one["count"] for one in trend["modes"]["failed"]["1.3"]["rates"]] == [1, 2, 3]
+    assert [row["count"] for row in loop["rates"]] == [1, 3, 6]
+    assert [row["count"] for row in trend["modes"]["failed"]["1.3"]["rates"]] == [1, 2, 3]
     stop = trend["modes"]["all"]["3.1"]
     assert (stop["undefined"], stop["p_adjusted"], stop["slope_pp"]) == ("no_variance", None, 0)
     assert loop["p_adjusted"] == loop["p_value"]
@@ -68,10 +69,10 @@ def test_growing_mode_has_a_trend_over_versions() -> None:
 
 def test_dates_are_apart_by_their_days() -> None:
     days = {"1.2": "2026-01-01", "1.9": "2026-01-02", "1.10": "2026-06-01"}
-    given = input_of(*over_versions(1, 3, 6), by="version")
-    names = tuple(days.get(name, name) for name in given.group_names)
-    given = replace(given, by="date", group_names=names, group_parts=())
-    trend = document_of(given, rounds=0)["trend"]
+    signatures = input_of(*over_versions(1, 3, 6), by="version")
+    names = tuple(days.get(name, name) for name in signatures.group_names)
+    signatures = replace(signatures, by="date", group_names=names, group_parts=())
+    trend = document_of(signatures, rounds=0)["trend"]
     assert trend is not None
     assert (trend["groups"], trend["unit"]) == (list(days.values()), "day")
     assert trend["scores"] == [0, 1, 151]
@@ -81,7 +82,7 @@ def test_dates_are_apart_by_their_days() -> None:
     assert (loop["z"], loop["p_value"], loop["method"]) == tested
     slope, _ = np.polyfit([0, 1, 151], [10, 30, 60], 1)
     assert loop["slope_pp"] == pytest.approx(slope)
-    text = " ".join(text_of(given))
+    text = " ".join(text_of(signatures))
     assert "in 151 days" in text
     assert "Dates are scaled in days." in text
     by_version = text_of(input_of(*over_versions(1, 3, 6), by="version"))
@@ -89,14 +90,14 @@ def test_dates_are_apart_by_their_days() -> None:
 
 
 def test_other_groups_and_single_versions_have_no_trend() -> None:
-    given = input_of(*over_versions(1, 3, 6), by="system")
-    assert document_of(given, rounds=0)["trend"] is None
+    signatures = input_of(*over_versions(1, 3, 6), by="system")
+    assert document_of(signatures, rounds=0)["trend"] is None
     assert document_of(input_of("1.2 - F 10", by="version"), rounds=0)["trend"] is None
 
 
 def test_versions_are_sorted_by_their_numbers() -> None:
-    there = ["v2", "v10", "1.10.0", "1.9", "1.9-rc2", "2026-03-01", "2025-12-31"]
-    assert sorted(there, key=natural_order) == [
+    versions = ["v2", "v10", "1.10.0", "1.9", "1.9-rc2", "2026-03-01", "2025-12-31"]
+    assert sorted(versions, key=natural_order) == [
         "1.9", "1.9-rc2", "1.10.0", "2025-12-31", "2026-03-01", "v2", "v10",
     ]  # fmt: skip
 
@@ -106,9 +107,9 @@ def test_groups_have_their_fields_as_parts() -> None:
     assert document_of(signatures, rounds=0)["groups"]["y"]["parts"] == {"model": "y"}
     names = ("a · q", "b · q")
     parts = (("a", "q"), ("b", "q"))
-    two = replace(signatures, by="model,benchmark", group_names=names, group_parts=parts)
-    report = document_of(two, rounds=0)
+    two_fields = replace(signatures, by="model,benchmark", group_names=names, group_parts=parts)
+    report = document_of(two_fields, rounds=0)
     assert report["by"] == "model,benchmark"
     assert report["groups"]["b · q"]["parts"] == {"model": "b", "benchmark": "q"}
-    everything = replace(signatures, by="all", group_names=("all",), group=signatures.group * 0)
-    assert document_of(everything, rounds=0)["groups"]["all"]["parts"] == {}
+    one_group = replace(signatures, by="all", group_names=("all",), group=signatures.group * 0)
+    assert document_of(one_group, rounds=0)["groups"]["all"]["parts"] == {}

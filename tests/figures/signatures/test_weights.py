@@ -17,9 +17,9 @@ from tests.figures.signatures.build_input import document_of, input_of
 from tests.figures.signatures.test_from_workspace import read
 from tests.gold.build import ABSENT, PRESENT, target
 
-SAID = st.sampled_from(["00", "01", "10", "11", "?1"])
+LETTERS = st.sampled_from(["00", "01", "10", "11", "?1"])
 TRACES = st.lists(
-    st.tuples(st.sampled_from("FS?"), SAID, st.integers(1, 5)), min_size=1, max_size=8
+    st.tuples(st.sampled_from("FS?"), LETTERS, st.integers(1, 5)), min_size=1, max_size=8
 )
 
 
@@ -33,7 +33,7 @@ def shares(document: Any) -> Mapping[str, Any]:
     }
     for code, mode in group["modes"].items():
         rates = {key: mode[key] for key in ("all", "failed", "succeeded")} | mode["success_given"]
-        values |= {f"{code} {key}": one["rate"] for key, one in rates.items()}
+        values |= {f"{code} {key}": rate["rate"] for key, rate in rates.items()}
     for name, category in group["categories"].items():
         values[name] = category["share"]
         for side in ("failed", "succeeded"):
@@ -45,26 +45,26 @@ def shares(document: Any) -> Mapping[str, Any]:
 @settings(deadline=None, max_examples=25)
 @given(TRACES)
 def test_weighted_traces_count_like_repeated_ones(traces: list[tuple[str, str, int]]) -> None:
-    labelled = [f"gpt - {outcome} {said}" for outcome, said, _ in traces]
-    whole = [row for row, (*_, weight) in zip(labelled, traces, strict=True) for _ in range(weight)]
+    labelled = [f"gpt - {outcome} {letters}" for outcome, letters, _ in traces]
+    repeats = [f"gpt - {outcome} {letters}" for outcome, letters, n in traces for _ in range(n)]
     weights = np.array([float(weight) for *_, weight in traces])
     of_part = document_of(input_of(*labelled, weights=weights), rounds=0)
     assert of_part["weighted"]
-    assert shares(of_part) == pytest.approx(shares(document_of(input_of(*whole), rounds=0)))
+    assert shares(of_part) == pytest.approx(shares(document_of(input_of(*repeats), rounds=0)))
     for mode in of_part["groups"]["gpt"]["modes"].values():
-        one = mode["all"]
-        if one["ci"] is not None and one["rate"] is not None:
-            alike = wilson_of(one["rate"], one["n"])
-            assert one["ci"][1] - one["ci"][0] >= alike[1] - alike[0] - 1e-9
+        share = mode["all"]
+        if share["ci"] is not None and share["rate"] is not None:
+            equal_weights = wilson_of(share["rate"], share["n"])
+            assert share["ci"][1] - share["ci"][0] >= equal_weights[1] - equal_weights[0] - 1e-9
 
 
 def test_uneven_weights_widen_the_interval_of_the_mean() -> None:
     rows = ["gpt - F 11", "gpt - F 00", "gpt - F 11", "gpt - F 00"] * 5
-    alike, drawn = (
+    equal, uneven = (
         document_of(input_of(*rows, weights=weights), rounds=400)["groups"]["gpt"]
         for weights in (None, np.array([9.0, 9.0, 1.0, 1.0] * 5))
     )
-    wide, narrow = (one["modes_per_failed_trace"]["ci"] for one in (drawn, alike))
+    wide, narrow = (group["modes_per_failed_trace"]["ci"] for group in (uneven, equal))
     assert wide is not None
     assert narrow is not None
     assert wide[0] < narrow[0] < 1 < narrow[1] < wide[1]

@@ -25,14 +25,14 @@ E = TypeVar("E", bound=BaseException)
 
 
 def a_request(text: str = "what failed?", *, tokens: int = 100, sample: int = 0) -> Request:
-    """Make a question with the text between two boundaries."""
+    """Make a request with the text between two boundaries."""
     return Request(("Judge in JSON. ", " bounds"), ("", text, ""), SCHEMA, tokens, (), sample)
 
 
-def after(times: int, first: Action, then: Action | None = None) -> Script:
-    """Do the first action so many times, and then answer."""
-    right = then or answer("ok")
-    return lambda _body, n: first if n < times else right
+def after(times: int, first: Action, last: Action | None = None) -> Script:
+    """Do the first action this many times, and then answer."""
+    final = last or answer("ok")
+    return lambda _body, n: first if n < times else final
 
 
 @dataclass
@@ -50,7 +50,6 @@ class Asking:
 
     @property
     def chats(self) -> list[Seen]:
-        """The requests that the server has seen."""
         return self.server.chats
 
     @property
@@ -71,16 +70,16 @@ class Asking:
         request = a_request(text, tokens=tokens, sample=sample)
         return await self.client.ask(request, room, correction)
 
-    async def fails(self, error: type[E], words: str | None = None, **asked: object) -> E:
-        """Ask a question that ends in this error, with words that match."""
-        with pytest.raises(error, match=words) as caught:
-            await self.ask(**asked)  # type: ignore[arg-type]
+    async def fails(self, error: type[E], message: str | None = None, **question: object) -> E:
+        """Ask a question that ends in this error, with a message that matches."""
+        with pytest.raises(error, match=message) as caught:
+            await self.ask(**question)  # type: ignore[arg-type]
         return caught.value
 
 
 @asynccontextmanager
 async def asking(
-    does: Action | Script | None = None,
+    script: Action | Script | None = None,
     *,
     models: Sequence[str] | None = (MODEL,),
     chance: float = 0.5,
@@ -94,12 +93,12 @@ async def asking(
     tries: int = 4,
     path: str = "",
 ) -> AsyncIterator[Asking]:
-    """Run a server that does this with every request, and a client of it."""
+    """Run a server that does this with every request, and a client of the server."""
     time = FakeTime(chance)
     waits: list[str] = []
     remarks: list[str] = []
-    script = (lambda _body, _n: does) if isinstance(does, Action) else does
-    with ModelServer(script, models=models) as server:
+    respond = (lambda _body, _n: script) if isinstance(script, Action) else script
+    with ModelServer(respond, models=models) as server:
         async with Client(
             parameters or Parameters(MODEL),
             Endpoint(f"{server.base_url}{path}", key, timeout=timeout, headers=headers or {}),
@@ -112,13 +111,12 @@ async def asking(
             yield Asking(server, client, time, waits, remarks)
 
 
-async def reply_to(does: Action | Script) -> Reply:
-    """Return the answer to one request."""
-    async with asking(does) as chat:
+async def reply_to(script: Action | Script) -> Reply:
+    async with asking(script) as chat:
         return await chat.ask()
 
 
-async def error_from(does: Action | Script, *, timeout: float = 20.0, tries: int = 3) -> AskError:
+async def error_from(script: Action | Script, *, timeout: float = 20.0, tries: int = 3) -> AskError:
     """Return the error in which one request ends, which gets no answer."""
-    async with asking(does, timeout=timeout, tries=tries) as chat:
+    async with asking(script, timeout=timeout, tries=tries) as chat:
         return await chat.fails(AskError)

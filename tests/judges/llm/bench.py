@@ -1,4 +1,4 @@
-"""Runs of a model judge over files, asked of a scripted server and kept in a workspace."""
+"""Runs of a model judge over files, with a scripted server and a workspace."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ class Bench:
     def write(self, count: int, *, spans: int = 4) -> None:
         write_runs(self.runs, count, spans=spans)
 
-    def write_long(self, count: int, words: int, name: str = "runs") -> Path:
+    def write_long(self, count: int, word_count: int, name: str = "runs") -> Path:
         """Write long runs into a folder, which is returned."""
         folder = self.folder / name
-        write_long_runs(folder, count, words)
+        write_long_runs(folder, count, word_count)
         return folder
 
     def setup(self, **changes: Any) -> Setup:
@@ -71,18 +71,18 @@ class Bench:
         self, *folders: Path, again: bool = False, watch: Watch | None = None, **changes: Any
     ) -> ModelRunSummary:
         """Judge the runs, or those of other folders."""
-        found = traces(*(folders or (self.runs,)))
+        chosen = traces(*(folders or (self.runs,)))
         run = run_model_judge(
-            self.setup(**changes), found, self.workspace, again=again, watch=watch
+            self.setup(**changes), chosen, self.workspace, again=again, watch=watch
         )
         return asyncio.run(run)
 
     def estimate(self, *folders: Path) -> RunEstimate:
-        found = traces(*(folders or (self.runs,)))
-        return estimate_run(self.setup(), found, self.workspace)
+        chosen = traces(*(folders or (self.runs,)))
+        return estimate_run(self.setup(), chosen, self.workspace)
 
     def assert_each_judged_once(self, count: int) -> None:
-        """Check that so many traces were judged, each once, with one suggestion."""
+        """Check that this many traces were judged, each once, with one suggestion."""
         judged = [
             event.trace_id for event in self.workspace.events() if isinstance(event.fact, Judged)
         ]
@@ -91,15 +91,15 @@ class Bench:
         assert len(ids) == len(set(ids)) == count
 
 
-def write_long_runs(folder: Path, count: int, words: int) -> None:
-    """Write runs of ten spans with so many words each, and a few more in each further run."""
+def write_long_runs(folder: Path, count: int, word_count: int) -> None:
+    """Write runs of ten spans with this many words each, and one word more in each further run."""
     folder.mkdir(parents=True, exist_ok=True)
-    for number in range(count):
+    for run in range(count):
         messages = [
             {
-                "role": ("user", "assistant")[n % 2],
-                "content": f"run {number} step {n} " + f"word{n} " * (words + number),
+                "role": ("user", "assistant")[step % 2],
+                "content": f"run {run} step {step} " + f"word{step} " * (word_count + run),
             }
-            for n in range(10)
+            for step in range(10)
         ]
-        (folder / f"run-{number:02d}.json").write_text(json.dumps(messages))
+        (folder / f"run-{run:02d}.json").write_text(json.dumps(messages))

@@ -1,4 +1,4 @@
-"""Time that passes only where something sleeps, so that tests of patience need none."""
+"""A clock that advances only by sleeping, so that tests of waits take no time."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from tests import waiting
 
 
 class FakeTime:
-    """A clock that sleeping advances at once; ``chance`` is every random number.
+    """A clock that sleeping advances at once; every random number is ``chance``.
 
-    Those who sleep at the same time sleep side by side. ``ready`` keeps all of them asleep until
-    it is true.
+    Tasks that sleep at the same time sleep in parallel, until ``ready`` returns true.
     """
 
     def __init__(self, chance: float = 0.5) -> None:

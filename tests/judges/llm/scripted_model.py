@@ -1,4 +1,4 @@
-"""A model that answers as a test says, a ledger in memory, and runs to judge with them."""
+"""A scripted model, a ledger in memory, and traces to judge with them."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from tests.judges.memory_trace import MemoryTrace
 
 MAST = load_mast()
 SMALL = Parameters("a-model", window_tokens=1_200, answer_tokens=500)
-ONE = Parameters("a-model")
+DEFAULT = Parameters("a-model")
 
 
-def run_of(spans: int, words: int = 40) -> MemoryTrace:
-    """Return a run of so many messages with different words."""
+def run_of(spans: int, word_count: int = 40) -> MemoryTrace:
+    """Return a trace of this many messages with different words."""
     trace = MemoryTrace().user("Mend the cart and tell bob@example.com when it is done.")
-    for n in range(1, spans):
-        trace.say(f"This is step {n} of the work. " + f"word{n} " * words)
+    for step in range(1, spans):
+        trace.say(f"This is step {step} of the work. " + f"word{step} " * word_count)
     return trace
 
 
@@ -35,23 +35,23 @@ def codes_of(request: Request) -> list[str]:
     return list(modes["properties"])
 
 
-def asks_for(request: Request) -> str:
+def field_of(request: Request) -> str:
     """Return the first field of the requested answer."""
     return str(next(iter(request.schema["properties"])))  # type: ignore[call-overload]
 
 
 def is_about_modes(request: Request) -> bool:
-    return asks_for(request) == "modes"
+    return field_of(request) == "modes"
 
 
-def shown_by(request: Request) -> tuple[int, int]:
+def numbers_of(request: Request) -> tuple[int, int]:
     """Return the numbers of the first and last span in a request."""
-    marks = [piece.partition("]")[0].strip() for piece in request.user[1:]]
-    numbers = [int(mark[1:]) for mark in marks if mark[:1] == "#" and mark[1:].isdigit()]
+    labels = [piece.partition("]")[0].strip() for piece in request.user[1:]]
+    numbers = [int(label[1:]) for label in labels if label[:1] == "#" and label[1:].isdigit()]
     return numbers[0], numbers[-1]
 
 
-def finding(first: int, quote: str | None, last: int | None = None) -> dict[str, object]:
+def claim(first: int, quote: str | None, last: int | None = None) -> dict[str, object]:
     return {
         "first": first,
         "last": first if last is None else last,
@@ -64,30 +64,30 @@ def finding(first: int, quote: str | None, last: int | None = None) -> dict[str,
 
 def notes(request: Request) -> Reply | None:
     """Return the summary, story or second look that a request asks for, or None."""
-    said: dict[str, object] = {
+    answers: dict[str, object] = {
         "summary": {"summary": "so far so good"},
         "story": {"story": "all in all it went well"},
         "shows": {"shows": "it", "definition": "met", "boundary": None, "verdict": "holds"},
     }
-    body = said.get(asks_for(request))
+    body = answers.get(field_of(request))
     if body is None:
         return None
     return Reply(json.dumps(body), "stop", "json_schema", request.tokens, 50)
 
 
-def answer(request: Request, **found: object) -> Reply:
-    """Return all modes as absent but those in ``found``, by code with ``_`` for the dot."""
-    told = notes(request)
-    if told is not None:
-        return told
+def answer(request: Request, **findings: object) -> Reply:
+    """Return all modes as absent but those in ``findings``, by code with ``_`` for the dot."""
+    prepared = notes(request)
+    if prepared is not None:
+        return prepared
     modes: dict[str, object] = {}
     for code in codes_of(request):
-        said = found.get("m" + code.replace(".", "_"), [])
-        if said == "unsure":
+        mode_findings = findings.get("m" + code.replace(".", "_"), [])
+        if mode_findings == "unsure":
             modes[code] = {"notes": "", "findings": [], "verdict": "unsure"}
-        elif said is not None:
-            verdict = "present" if said else "absent"
-            modes[code] = {"notes": "", "findings": said, "verdict": verdict}
+        elif mode_findings is not None:
+            verdict = "present" if mode_findings else "absent"
+            modes[code] = {"notes": "", "findings": mode_findings, "verdict": verdict}
     body: dict[str, object] = {"modes": modes}
     return Reply(json.dumps(body), "stop", "json_schema", request.tokens, 50)
 
@@ -96,24 +96,24 @@ def answer(request: Request, **found: object) -> Reply:
 class Model(ModelClient):
     """A model that answers by a function and records the requests."""
 
-    says: Callable[[Request, int], Reply]
-    asked: list[Request] = field(default_factory=list)
+    respond: Callable[[Request, int], Reply]
+    requests: list[Request] = field(default_factory=list)
     waiting: int = 0
     most_waiting: int = 0
 
     async def ask(
         self, request: Request, answer_tokens: SupportsInt, correction: Correction | None = None
     ) -> Reply:
-        self.asked.append(request)
+        self.requests.append(request)
         self.waiting += 1
         self.most_waiting = max(self.most_waiting, self.waiting)
         await asyncio.sleep(0)
         self.waiting -= 1
-        return self.says(request, int(answer_tokens))
+        return self.respond(request, int(answer_tokens))
 
 
 @dataclass
-class Kept:
+class FakeLedger:
     """A ledger in memory that records every reply."""
 
     usable: dict[str, Reply] = field(default_factory=dict)
@@ -131,8 +131,8 @@ class Kept:
             self.usable[key] = reply
 
     async def reject(self, key: str) -> None:
-        place = self._last[key]
-        self.all[place] = (self.all[place][0], False)
+        position = self._last[key]
+        self.all[position] = (self.all[position][0], False)
         del self.usable[key]
 
     async def take_back(self, limit: int, sent: int) -> None:
@@ -142,10 +142,10 @@ class Kept:
 async def judge(
     trace: MemoryTrace,
     model: ModelClient,
-    ledger: Kept | None = None,
-    parameters: Parameters = ONE,
+    ledger: FakeLedger | None = None,
+    parameters: Parameters = DEFAULT,
     on_window: Callable[[Judgement], object] | None = None,
 ) -> TraceResult:
     trace_judge = TraceJudge(trace, Prompt(MAST, parameters), parameters, Redaction.default())
-    ledger = Kept() if ledger is None else ledger
+    ledger = FakeLedger() if ledger is None else ledger
     return await trace_judge.judge(model, ledger, AnswerLimits(parameters.answer_tokens), on_window)

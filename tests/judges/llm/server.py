@@ -1,4 +1,4 @@
-"""A server on this machine that speaks the OpenAI chat API and misbehaves as a script tells it.
+"""A local server that speaks the OpenAI chat API and misbehaves as scripted.
 
 with ModelServer(lambda body, n: status(429) if n == 0 else answer("{}")) as server:
     ...  # ask server.base_url, then look at server.chats
@@ -52,15 +52,15 @@ class Action:
         return replace(self, delay=seconds)
 
     def when_together(self, requests: int) -> Action:
-        """Return the same, once so many requests have been running together."""
+        """Return the same action, done once this many requests run together."""
         return replace(self, together=requests)
 
     def cut(self, after: int, *, reset: bool = False) -> Action:
-        """Return the same, with the connection closed after so many bytes of the body."""
+        """Return the same action, with the connection closed after this many bytes of the body."""
         return replace(self, cut_after=after, reset=reset)
 
     def dripping(self, seconds: float) -> Action:
-        """Return the same, one byte in so many seconds."""
+        """Return the same action, with one byte sent in this many seconds."""
         return replace(self, drip=seconds)
 
 
@@ -83,13 +83,13 @@ def answer(
     **message: object,
 ) -> Action:
     """Answer with a text; without a usage where ``tokens_in`` is None."""
-    said = {"role": "assistant", "content": text, **message}
+    content = {"role": "assistant", "content": text, **message}
     value: dict[str, object] = {
         "id": "chatcmpl-1",
         "object": "chat.completion",
         "created": 1,
         "model": MODEL,
-        "choices": [{"index": 0, "message": said, "finish_reason": finish}],
+        "choices": [{"index": 0, "message": content, "finish_reason": finish}],
     }
     if tokens_in is not None:
         value["usage"] = {
@@ -129,16 +129,16 @@ def endless(body: bytes = b" " * 65_536, *, code: int = 200) -> Action:
     return Action(code, body, endless=True)
 
 
-def packed(megabytes: int, *, code: int = 200) -> Action:
-    """A body of so many megabytes of spaces, about a thousandth of that on the wire.
+def zipped(megabytes: int, *, code: int = 200) -> Action:
+    """Answer with megabytes of spaces, compressed to about a thousandth.
 
-    The end of the packing is missing: nobody should come so far.
+    The end of the compressed data is missing: no client should read so far.
     """
-    packer = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
-    head = packer.compress(b"") + packer.flush(zlib.Z_FULL_FLUSH)
+    compressor = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
+    head = compressor.compress(b"") + compressor.flush(zlib.Z_FULL_FLUSH)
     # After a full flush nothing refers to what came before, so the same bytes can be repeated.
-    piece = packer.compress(b" " * 2**20) + packer.flush(zlib.Z_FULL_FLUSH)
-    return Action(code, head + piece * megabytes, (("content-encoding", "gzip"),))
+    block = compressor.compress(b" " * 2**20) + compressor.flush(zlib.Z_FULL_FLUSH)
+    return Action(code, head + block * megabytes, (("content-encoding", "gzip"),))
 
 
 def hang() -> Action:
@@ -239,7 +239,8 @@ class ModelServer:
             self._loop.close()
 
     async def _run(self) -> None:
-        self._stop, self._changed = asyncio.Event(), asyncio.Condition()
+        self._stop = asyncio.Event()
+        self._changed = asyncio.Condition()
         server = await asyncio.start_server(self._connected, "127.0.0.1", 0, limit=2**20)
         self._port = server.sockets[0].getsockname()[1]
         self._ready.set()

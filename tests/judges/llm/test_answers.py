@@ -11,12 +11,12 @@ from jsonschema import Draft202012Validator
 from mast_tui.judges.llm.answer.parsing import Answer, Malformed, answer_schema, parse_answer
 from mast_tui.judges.llm.prompt.tokens import estimate
 from mast_tui.judges.llm.request import Window
-from mast_tui.labels import Evidence, Finding, VerdictValue
-from tests.judges.llm.views import MAST, view_of
-from tests.judges.llm.views import said as run_that_says
+from mast_tui.labels import Evidence, Finding
+from tests.gold.build import ABSENT, PRESENT, UNSURE
+from tests.judges.llm.views import MAST, trace_of, view_of
 
 
-def finding(**changes: object) -> dict[str, object]:
+def claim(**changes: object) -> dict[str, object]:
     return {
         "first": 12,
         "last": 14,
@@ -33,60 +33,58 @@ def entry(
     return {"mode": mode, "verdict": verdict, "findings": list(findings)}
 
 
-ALL = tuple(mode.slug for mode in MAST.modes)
+ALL_MODES = tuple(mode.slug for mode in MAST.modes)
 CODES = [mode.code for mode in MAST.modes]
-WHOLE = Window(0, 19, True, ALL)
-PART = Window(10, 19, False, ALL[:11])
+FULL_WINDOW = Window(0, 19, True, ALL_MODES)
+LAST_WINDOW = Window(10, 19, False, ALL_MODES[:11])
 REPEATS = "step_repetition"
 
-PRESENT, ABSENT, UNSURE = VerdictValue.PRESENT, VerdictValue.ABSENT, VerdictValue.UNSURE
 
-
-def read(answer: object, window: Window = WHOLE, spans: int = 20) -> Answer:
+def read(answer: object, window: Window = FULL_WINDOW, spans: int = 20) -> Answer:
     text = answer if isinstance(answer, str) else json.dumps(answer)
-    return parse_answer(text, MAST, window, view_of(run_that_says(["x"] * spans)))
+    return parse_answer(text, MAST, window, view_of(trace_of(["x"] * spans)))
 
 
-def place_of(found: Finding) -> tuple[int | None, int | None]:
+def span_range(finding: Finding) -> tuple[int | None, int | None]:
     """Return the indices of a finding's first and last span."""
-    keys = found.first, found.last
+    keys = finding.first, finding.last
     first, last = (None if key is None else int(key.split()[1]) - 1 for key in keys)
     return first, last
 
 
-def quote_of(found: Finding) -> str | None:
-    """Return a finding's quote, which has no place yet."""
-    if found.evidence is None:
+def quote_of(finding: Finding) -> str | None:
+    """Return a finding's quote, which is not located yet."""
+    if finding.evidence is None:
         return None
-    assert found.evidence == Evidence(key=None, quote=found.evidence.quote)
-    return found.evidence.quote
+    assert finding.evidence == Evidence(key=None, quote=finding.evidence.quote)
+    return finding.evidence.quote
 
 
-def read_one(*findings: object, **changes: object) -> Answer:
+def read_claims(*findings: object, **changes: object) -> Answer:
     """Read an answer with these findings of 1.3."""
     return read({"modes": [entry("1.3", changes.get("verdict", "present"), *findings)]})
 
 
 def test_a_plain_answer_is_read() -> None:
-    modes = [entry("1.3", "present", finding()), entry("2.1", "absent"), entry("3.2", "unsure")]
+    modes = [entry("1.3", "present", claim()), entry("2.1", "absent"), entry("3.2", "unsure")]
     answer = read({"modes": modes})
     assert answer.verdicts == {
         REPEATS: PRESENT,
         "conversation_reset": ABSENT,
         "no_or_incomplete_verification": UNSURE,
     }
-    (found,) = answer.findings
-    assert (found.mode, place_of(found)) == (REPEATS, (11, 13))
-    assert (quote_of(found), found.rationale) == ("the same call", "#14 repeats #12.")
-    assert (found.confidence, found.decisive) == (0.8, True)
+    (finding,) = answer.findings
+    assert (finding.mode, span_range(finding)) == (REPEATS, (11, 13))
+    assert (quote_of(finding), finding.rationale) == ("the same call", "#14 repeats #12.")
+    assert (finding.confidence, finding.decisive) == (0.8, True)
     assert answer.remarks == ()
 
 
-PLAIN = json.dumps({"modes": [entry("1.3", "present", finding())]})
+PLAIN = json.dumps({"modes": [entry("1.3", "present", claim())]})
 
 
 def test_text_around_the_object_is_ignored() -> None:
-    for around in [
+    for frame in [
         "  {}\n",
         "```json\n{}\n```",
         "```\n{}\n```\nThat is all.",
@@ -98,7 +96,7 @@ def test_text_around_the_object_is_ignored() -> None:
         'An example would be {{}} or {{"a": 1}}. Now the answer: {}',
         "\ufeff{}",
     ]:
-        assert read(around.format(PLAIN)) == read(PLAIN)
+        assert read(frame.format(PLAIN)) == read(PLAIN)
 
 
 def test_modes_are_known_by_code_slug_or_name_in_any_clear_shape() -> None:
@@ -118,26 +116,26 @@ def test_modes_are_known_by_code_slug_or_name_in_any_clear_shape() -> None:
 
 
 def test_verdicts_are_read_in_other_words() -> None:
-    for word, value in [
+    for wording, value in [
         ("Present", PRESENT), ("YES", PRESENT), (True, PRESENT), ("true.", PRESENT),
         ("ABSENT", ABSENT), ("no", ABSENT), (False, ABSENT), ("not_present", ABSENT),
         ("Unsure", UNSURE), ("unclear", UNSURE),
         ("perhaps not", None), (None, None), (7, None), (["present"], None), ("", None),
     ]:  # fmt: skip
-        answer = read({"modes": [entry("1.3", word), entry("2.1", "absent")]})
+        answer = read({"modes": [entry("1.3", wording), entry("2.1", "absent")]})
         expected = {REPEATS: value, "conversation_reset": ABSENT}
-        assert answer.verdicts == {mode: one for mode, one in expected.items() if one is not None}
+        assert answer.verdicts == {mode: v for mode, v in expected.items() if v is not None}
         assert value is not None or any("1.3" in remark for remark in answer.remarks)
 
 
 def test_findings_outweigh_the_verdict_and_present_alone_is_a_finding() -> None:
     for verdict in ("absent", "unsure", None, "perhaps"):
-        answer = read_one(finding(), verdict=verdict)
+        answer = read_claims(claim(), verdict=verdict)
         assert answer.verdicts == {REPEATS: PRESENT}
         assert len(answer.findings) == len(answer.remarks) == 1
-    answer = read_one()
-    (found,) = answer.findings
-    assert (place_of(found), found.evidence) == ((None, None), None)
+    answer = read_claims()
+    (finding,) = answer.findings
+    assert (span_range(finding), finding.evidence) == ((None, None), None)
     assert answer.verdicts == {REPEATS: PRESENT}
     assert answer.remarks
 
@@ -145,31 +143,31 @@ def test_findings_outweigh_the_verdict_and_present_alone_is_a_finding() -> None:
 def test_repeated_modes_are_joined_and_equal_findings_deduplicated() -> None:
     modes = [
         entry("1.3", "absent"),
-        entry("1.3", "present", finding(confidence=0.3)),
+        entry("1.3", "present", claim(confidence=0.3)),
         entry("1.3", "unsure"),
-        entry("1.3", "present", finding(first=2, last=2), finding(confidence=0.9)),
-        entry("1.3", "absent", finding(confidence=0.5)),
+        entry("1.3", "present", claim(first=2, last=2), claim(confidence=0.9)),
+        entry("1.3", "absent", claim(confidence=0.5)),
     ]
     answer = read({"modes": modes})
     assert answer.verdicts == {REPEATS: PRESENT}
-    found = [(place_of(one)[0], one.confidence) for one in answer.findings]
-    assert found == [(11, 0.9), (1, 0.8)]
+    findings = [(span_range(finding)[0], finding.confidence) for finding in answer.findings]
+    assert findings == [(11, 0.9), (1, 0.8)]
     assert "1.3 was answered more than once" in answer.remarks
 
 
 def test_modes_that_were_not_asked_about_are_ignored() -> None:
-    modes = [entry("3.1", "present", finding()), entry("9.9", "absent"), entry("1.3", "absent")]
-    answer = read({"modes": modes, "digest": "so far"}, PART)
+    modes = [entry("3.1", "present", claim()), entry("9.9", "absent"), entry("1.3", "absent")]
+    answer = read({"modes": modes, "digest": "so far"}, LAST_WINDOW)
     assert answer.verdicts == {REPEATS: ABSENT}
     assert answer.findings == ()
     assert any("3.1" in remark for remark in answer.remarks)
     assert any("9.9" in remark for remark in answer.remarks)
-    outside = [entry("1.3", "present", finding(first=2, last=3))]  # but inside the trace
-    (found,) = read({"modes": outside, "digest": "x"}, PART).findings
-    assert place_of(found) == (1, 2)
+    outside = [entry("1.3", "present", claim(first=2, last=3))]  # but inside the trace
+    (finding,) = read({"modes": outside, "digest": "x"}, LAST_WINDOW).findings
+    assert span_range(finding) == (1, 2)
 
 
-PLACES: tuple[tuple[object, object, tuple[int | None, int | None]], ...] = (
+RANGES: tuple[tuple[object, object, tuple[int | None, int | None]], ...] = (
     (12, 14, (11, 13)), ("12", "#14", (11, 13)), ("span 12", "Spans #14 ", (11, 13)),
     (12.0, 14.0, (11, 13)), (14, 12, (11, 13)), (12, None, (11, 11)), (None, 14, (13, 13)),
     (None, None, (None, None)), (0, 0, (None, None)), (-3, 5, (4, 4)), (18, 21, (17, 17)),
@@ -179,21 +177,21 @@ PLACES: tuple[tuple[object, object, tuple[int | None, int | None]], ...] = (
     ("3-4", None, (2, 3)), ("#3 – #4", None, (2, 3)), ("2-3", 5, (1, 4)), ([2, 4], None, (1, 3)),
     (None, "3-4", (2, 3)), (2, "3-4", (1, 3)),
 )  # fmt: skip
-OTHER_NAMES: tuple[tuple[dict[str, object], tuple[int | None, int | None]], ...] = (
+OTHER_FIELDS: tuple[tuple[dict[str, object], tuple[int | None, int | None]], ...] = (
     ({"span": 3}, (2, 2)), ({"spans": [3, 4]}, (2, 3)), ({"spans": "3-4"}, (2, 3)),
     ({"range": "#3 to #4"}, (2, 3)), ({"step": "#3"}, (2, 2)), ({"spans": []}, (None, None)),
 )  # fmt: skip
 
 
 def test_span_numbers_are_read_as_far_as_the_spans_exist() -> None:
-    for first, last, place in PLACES:
-        (found,) = read_one(finding(first=first, last=last)).findings
-        assert place_of(found) == place, (first, last)
-    for named, place in OTHER_NAMES:
-        bare = {"evidence": "the same call", "reason": "it repeats", **named}
-        (found,) = read_one(bare).findings
-        assert (place_of(found), quote_of(found)) == (place, "the same call"), named
-        assert found.rationale == "it repeats"
+    for first, last, expected in RANGES:
+        (finding,) = read_claims(claim(first=first, last=last)).findings
+        assert span_range(finding) == expected, (first, last)
+    for fields, expected in OTHER_FIELDS:
+        bare = {"evidence": "the same call", "reason": "it repeats", **fields}
+        (finding,) = read_claims(bare).findings
+        assert (span_range(finding), quote_of(finding)) == (expected, "the same call"), fields
+        assert finding.rationale == "it repeats"
 
 
 CONFIDENCES: tuple[tuple[object, float], ...] = (
@@ -204,16 +202,16 @@ CONFIDENCES: tuple[tuple[object, float], ...] = (
 
 def test_confidences_are_read_on_any_scale() -> None:
     for stated, confidence in CONFIDENCES:
-        (found,) = read_one(finding(confidence=stated)).findings
-        assert found.confidence == pytest.approx(confidence), stated
+        (finding,) = read_claims(claim(confidence=stated)).findings
+        assert finding.confidence == pytest.approx(confidence), stated
     for number in ("NaN", "Infinity", "-Infinity", "1e999"):
         answer = read(PLAIN.replace("0.8", number))
         assert answer.findings[0].confidence == 0.5
         assert any("confidence" in remark for remark in answer.remarks)
     for scale, high, low in ((5, 4, 1), (10, 8, 2), (100, 80, 20)):
-        answer = read_one(finding(confidence=high), finding(first=1, last=1, confidence=low))
-        found_here = [found.confidence for found in answer.findings]
-        assert found_here == [high / scale, low / scale]
+        answer = read_claims(claim(confidence=high), claim(first=1, last=1, confidence=low))
+        confidences = [finding.confidence for finding in answer.findings]
+        assert confidences == [high / scale, low / scale]
         assert answer.remarks == (f"confidences are taken as of {scale}",)
 
 
@@ -221,17 +219,17 @@ def test_quotes_of_any_type_are_read() -> None:
     quotes: tuple[tuple[object, str | None], ...] = (
         ("a\nb", "a\nb"), ("", None), ("  ", None), (None, None), (7, None), (["a", "b"], "a … b"),
     )  # fmt: skip
-    for quote, kept in quotes:
-        assert quote_of(read_one(finding(quote=quote)).findings[0]) == kept
-    odd = quote_of(read(PLAIN.replace("the same call", "a \\ud800 b")).findings[0])
-    assert odd is not None
-    odd.encode("utf-8")
+    for quote, expected in quotes:
+        assert quote_of(read_claims(claim(quote=quote)).findings[0]) == expected
+    surrogate = quote_of(read(PLAIN.replace("the same call", "a \\ud800 b")).findings[0])
+    assert surrogate is not None
+    surrogate.encode("utf-8")
     broken = read(PLAIN.replace("the same call", "the same\n\tcall"))
     assert quote_of(broken.findings[0]) == "the same\n\tcall"
 
 
 def test_unusable_answers_are_refused_briefly() -> None:
-    for text, words in [
+    for text, message in [
         ("", "empty"), ("  \n", "empty"), ("I see no failure in this run.", "no JSON object"),
         ("[]", "list"), ('"absent"', "text"), ("null", "bare"), ("{}", "no list of modes"),
         ('{"verdict": "absent"}', "no list of modes"), ('{"modes": []}', "names no mode"),
@@ -243,7 +241,7 @@ def test_unusable_answers_are_refused_briefly() -> None:
         ("<think>Perhaps " + PLAIN, "no JSON object"), ('{"modes":' * 100_000, "deep"),
         ('{"modes": ' + "[" * 100_000, "deep"),
     ]:  # fmt: skip
-        with pytest.raises(Malformed, match=words) as caught:
+        with pytest.raises(Malformed, match=message) as caught:
             read(text)
         assert "\n" not in str(caught.value)
         assert len(str(caught.value)) < 200
@@ -252,7 +250,7 @@ def test_unusable_answers_are_refused_briefly() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("quote", ["the same call", r"the \d+ same call"])  # one has a fault
 def test_a_cut_answer_is_never_taken_for_whole(quote: str) -> None:
-    modes = [entry(code, "present", finding()) for code in CODES]
+    modes = [entry(code, "present", claim()) for code in CODES]
     text = json.dumps({"modes": modes, "digest": "so far"}, indent=1)
     text = text.replace("the same call", quote)
     assert read(text).verdicts
@@ -276,8 +274,8 @@ SMALL_FAULTS = {
 
 def test_faulty_json_is_repaired_with_a_remark() -> None:
     for name in SMALL_FAULTS:
-        for around in ("{}", "```json\n{}\n```\nThat is all."):
-            answer = read(around.replace("{}", SMALL_FAULTS[name]))
+        for frame in ("{}", "```json\n{}\n```\nThat is all."):
+            answer = read(frame.replace("{}", SMALL_FAULTS[name]))
             assert answer.verdicts == {REPEATS: PRESENT}
             quote = quote_of(answer.findings[0]) or ""
             assert "same" in quote
@@ -287,16 +285,16 @@ def test_faulty_json_is_repaired_with_a_remark() -> None:
 
 def test_findings_are_read_in_other_shapes() -> None:
     for answer in [
-        [entry("1.3", "present", finding())],
-        {"failure_modes": [entry("1.3", "present", finding())]},
-        {"answer": {"modes": [entry("1.3", "present", finding())]}, "meta": {"model": "m"}},
-        json.dumps({"modes": {"1.3": {"verdict": "present", "findings": [finding()]}}}),
-        {"modes": {"1.3": {"notes": "x", "findings": [finding()], "verdict": "present"}}},
-        {"modes": {"1.3": {"verdict": "present", **finding()}}},
+        [entry("1.3", "present", claim())],
+        {"failure_modes": [entry("1.3", "present", claim())]},
+        {"answer": {"modes": [entry("1.3", "present", claim())]}, "meta": {"model": "m"}},
+        json.dumps({"modes": {"1.3": {"verdict": "present", "findings": [claim()]}}}),
+        {"modes": {"1.3": {"notes": "x", "findings": [claim()], "verdict": "present"}}},
+        {"modes": {"1.3": {"verdict": "present", **claim()}}},
     ]:
-        said = read(json.dumps(answer))
-        assert said.verdicts == {REPEATS: PRESENT}
-        assert [(place_of(found), quote_of(found)) for found in said.findings] == [
+        parsed = read(json.dumps(answer))
+        assert parsed.verdicts == {REPEATS: PRESENT}
+        assert [(span_range(finding), quote_of(finding)) for finding in parsed.findings] == [
             ((11, 13), "the same call")
         ]
 
@@ -331,10 +329,10 @@ def mode_answer(verdict: str = "absent", *findings: object) -> dict[str, object]
     return {"notes": "", "findings": list(findings), "verdict": verdict}
 
 
-def answered(**said: dict[str, object]) -> dict[str, object]:
+def full_answer(repetition: dict[str, object] | None = None) -> dict[str, object]:
     """Return an answer about all modes in which others than 1.3 are absent."""
     modes = {code: mode_answer() for code in CODES}
-    return {"modes": modes | {"1.3": said.get("of_1_3", mode_answer())}}
+    return {"modes": modes | {"1.3": repetition or mode_answer()}}
 
 
 def test_the_schema_is_strict_and_asks_for_evidence_before_the_verdict() -> None:
@@ -345,16 +343,16 @@ def test_the_schema_is_strict_and_asks_for_evidence_before_the_verdict() -> None
     mode = schema["$defs"]["mode"]["properties"]
     assert list(mode) == ["notes", "findings", "verdict"]
     assert list(mode["findings"]["items"]["properties"])[:2] == ["rationale", "quote"]
-    good = answered(of_1_3=mode_answer("present", finding()))
-    for right in (answered(), good, answered(of_1_3=mode_answer("present", finding(quote=None)))):
+    good = full_answer(mode_answer("present", claim()))
+    for right in (full_answer(), good, full_answer(mode_answer("present", claim(quote=None)))):
         assert accepts(schema, right)
     for wrong in (
         {**good, "digest": "so far"},
-        {"modes": {**answered(), "9.9": mode_answer()}},
+        {"modes": {**full_answer(), "9.9": mode_answer()}},
         {"modes": {"1.3": mode_answer()}},  # without the other modes
-        answered(of_1_3=mode_answer("yes")),
-        answered(of_1_3=mode_answer("present", finding(first="x"))),
-        answered(of_1_3=mode_answer("present", *[finding()] * 6)),
+        full_answer(mode_answer("yes")),
+        full_answer(mode_answer("present", claim(first="x"))),
+        full_answer(mode_answer("present", *[claim()] * 6)),
     ):
         assert not accepts(schema, wrong)
 
@@ -363,11 +361,11 @@ def test_short_answers_are_bounded_to_their_room_and_long_ones_not() -> None:
     for tokens, modes in [(400, 2), (1_200, 2), (1_999, 6)]:
         codes = CODES[:modes]
         schema: Any = answer_schema(codes, tokens=tokens)
-        found = schema["$defs"]["mode"]["properties"]
-        assert found["findings"]["maxItems"] == 1
-        text = "1." * (found["notes"]["maxLength"] // 2)  # as small models write: a token for each
-        said = mode_answer("unsure", finding(rationale=text, quote=text)) | {"notes": text}
-        answer = {"modes": dict.fromkeys(codes, said)}
+        fields = schema["$defs"]["mode"]["properties"]
+        assert fields["findings"]["maxItems"] == 1
+        text = "1." * (fields["notes"]["maxLength"] // 2)  # as small models write: a token for each
+        longest = mode_answer("unsure", claim(rationale=text, quote=text)) | {"notes": text}
+        answer = {"modes": dict.fromkeys(codes, longest)}
         assert accepts(schema, answer)
         texts = 3 * modes * len(text)
         empty = estimate(json.dumps(answer, indent=2).replace(text, ""))

@@ -41,7 +41,7 @@ from mast_tui.redaction.engine import Redaction
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import Usage
 from tests.judges.llm.asking import a_request
-from tests.judges.llm.scripted_model import Kept, Model, judge, run_of
+from tests.judges.llm.scripted_model import FakeLedger, Model, judge, run_of
 from tests.judges.llm.server import Action, ModelServer, Seen, raw
 
 MAST = load_mast()
@@ -52,7 +52,7 @@ PROMPT = Prompt(MAST, Parameters("m"))
 DECISIVE = Prompt(MAST, Parameters("m", decisive="whole run"))
 NOTES = ("it stopped", "it went on")
 
-ODD: Final = (
+ODD_VALUES: Final = (
     *("null", "true", "0", "-1", "3", "0.5", "1e308", "1e999", "NaN", "-Infinity", "1e-400"),
     *("18446744073709551616", "9" * 309, "-" + "9" * 309, "9" * 5_000, "0." + "9" * 5_000),
     *('""', '"#3"', '"4-3"', '"3 to 99"', '"1.3"', '"' + "9" * 309 + '"', '"' + "٣" * 12 + '"'),
@@ -136,8 +136,8 @@ FORMS: Final[dict[str, tuple[str, dict[str, str]]]] = {
 
 def written(kind: str, **changes: str) -> str:
     """Return an answer of a kind with other values in some fields."""
-    around, fields = FORMS[kind]
-    return around.replace("«»", json_object(fields | changes))
+    frame, fields = FORMS[kind]
+    return frame.replace("«»", json_object(fields | changes))
 
 
 def read_modes(text: str) -> object:
@@ -158,7 +158,7 @@ READERS: Final[dict[str, Callable[[str], object]]] = {
     "second look": lambda text: parse_verification(text, VIEW),
 }
 
-AROUND: Final[dict[str, Callable[[str], str]]] = {
+FRAMES: Final[dict[str, Callable[[str], str]]] = {
     "bare": lambda text: text,
     "in a fence": lambda text: f"<think>{{</think> Here:\n```json\n{text}\n```",
     "with a fault": lambda text: f"{text[:-1]},}}",
@@ -168,18 +168,18 @@ AROUND: Final[dict[str, Callable[[str], str]]] = {
 
 def test_an_odd_value_in_any_field_is_read_or_malformed() -> None:
     tried = malformed = 0
-    ways = cycle(AROUND.values())
+    frames = cycle(FRAMES.values())
     for kind, (_, fields) in FORMS.items():
         reader = READERS.get(kind, read_modes)
-        for way in AROUND.values():
-            reader(way(written(kind)))
-        for name, odd in product(fields, ODD):
+        for frame in FRAMES.values():
+            reader(frame(written(kind)))
+        for name, odd in product(fields, ODD_VALUES):
             tried += 1
             try:
-                reader(next(ways)(written(kind, **{name: odd})))
+                reader(next(frames)(written(kind, **{name: odd})))
             except Malformed:
                 malformed += 1
-        next(ways)  # so that a value is written in another way in the next answer
+        next(frames)  # so that a value is written in another way in the next answer
     assert tried >= 1_500
     assert 0 < malformed < tried / 2
 
@@ -192,7 +192,7 @@ async def test_an_answer_is_recorded_before_it_is_parsed(monkeypatch: pytest.Mon
     model = Model(lambda request, _: Reply(text, "stop", "text", request.tokens, 50))
     result = await judge(run_of(6), model)
     assert any("names a span" in remark for remark in result.remarks)
-    ledger = Kept()
+    ledger = FakeLedger()
     monkeypatch.setattr(Prompt, "read", broken)
     with pytest.raises(ZeroDivisionError):
         await judge(run_of(6), Model(lambda r, _: Reply("{}", "stop", "text", r.tokens, 9)), ledger)
@@ -206,7 +206,7 @@ PLACE: Final = "«»"
 
 
 def with_odd(texts: tuple[str, ...]) -> Iterator[str]:
-    for text, odd in product(texts, ODD):
+    for text, odd in product(texts, ODD_VALUES):
         yield text.replace(PLACE, odd)
 
 
@@ -243,11 +243,11 @@ RESPONSES: Final = (
 @pytest.mark.slow
 def test_an_odd_value_in_a_response_is_read_or_an_error() -> None:
     for text in with_odd(RESPONSES):
-        got = read_reply(text, form="json_schema", sent_tokens=1_000)
-        assert isinstance(got, Reply | UnusableReply | ApiError)
-        if not isinstance(got, ApiError):
-            assert 0 <= got.tokens_in <= 2 * MOST_TOKENS
-            assert 0 <= got.tokens_out <= MOST_TOKENS
+        result = read_reply(text, form="json_schema", sent_tokens=1_000)
+        assert isinstance(result, Reply | UnusableReply | ApiError)
+        if not isinstance(result, ApiError):
+            assert 0 <= result.tokens_in <= 2 * MOST_TOKENS
+            assert 0 <= result.tokens_out <= MOST_TOKENS
         for status in () if "choices" in text else (400, 429, 503):
             error = read_api_error(status, {}, text.encode("utf-8", "surrogatepass"))
             error_kind_of(error)
@@ -296,7 +296,7 @@ async def test_an_odd_value_in_a_recording_is_read_or_named(
             else:
                 assert isinstance(reply.text.strip(), str)
                 assert 0 <= reply.tokens_in + reply.tokens_out < 2 * MOST_TOKENS
-    assert refused > len(RECORDED) * len(ODD) / 2
+    assert refused > len(RECORDED) * len(ODD_VALUES) / 2
 
 
 BATCHES: Final = (
@@ -316,29 +316,29 @@ BATCHES: Final = (
 async def test_an_odd_value_in_a_batch_status_is_read_or_an_error(tmp_path: Path) -> None:
     requests = tmp_path / "requests.jsonl"
     requests.write_text("{}\n")
-    said = [""]
+    response = [""]
 
     def desk(_seen: Seen, _content: bytes) -> Action:
-        return raw(said[0].encode("utf-8", "surrogatepass"))
+        return raw(response[0].encode("utf-8", "surrogatepass"))
 
     with ModelServer() as server:
         server.desk = desk
         async with BatchClient(Endpoint(server.base_url, "k")) as client:
-            ways: tuple[Callable[[], object], ...] = (
+            requests_by_kind: tuple[Callable[[], object], ...] = (
                 lambda: client.upload(requests),
                 lambda: client.create("f"),
                 lambda: client.state("b"),
                 lambda: client.find("f"),
             )
             for number, text in enumerate(with_odd(BATCHES)):
-                said[0] = text
+                response[0] = text
                 try:
-                    got = await ways[number % len(ways)]()  # type: ignore[misc]
+                    result = await requests_by_kind[number % len(requests_by_kind)]()  # type: ignore[misc]
                 except RunStops:
                     continue
-                assert got is None or isinstance(got, str | BatchState)
-                if isinstance(got, BatchState):
-                    assert all(isinstance(file, str) for file in got.files)
-                    assert 0 <= got.done + got.failed <= 2 * 10**9
-                    assert got.ended in (True, False)
+                assert result is None or isinstance(result, str | BatchState)
+                if isinstance(result, BatchState):
+                    assert all(isinstance(file, str) for file in result.files)
+                    assert 0 <= result.done + result.failed <= 2 * 10**9
+                    assert result.ended in (True, False)
     assert orjson.loads(requests.read_bytes()) == {}

@@ -1,4 +1,4 @@
-"""Request forms that a server takes, and the meaning of its errors."""
+"""Request forms that a server accepts, and the meaning of its errors."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from mast_tui.judges.llm.request import Form, Parameters, RunStops, TraceFails
 from tests.judges.llm.asking import asking
 from tests.judges.llm.server import Action, Script, answer, document, status
 
-HERE = "http://127.0.0.1:8000/v1"
+LOCAL = "http://127.0.0.1:8000/v1"
 COLD = Parameters("m", temperature=0.0)
 
 FORMS: tuple[Form, ...] = ("json_schema", "json_object_schema", "json_object", "text")
 
 
-def taking(
+def server_accepting(
     *,
     forms: tuple[Form, ...] = FORMS,
     limits: tuple[str, ...] = ("max_tokens",),
@@ -38,58 +38,58 @@ def taking(
         if name == "json_object" and "schema" in form:  # type: ignore[operator]
             name = "json_object_schema"
         if name not in forms:
-            words = f"'response_format' of type '{name}' is not supported with this model."
-            return status(400, words, param="response_format").when_together(together)
+            message = f"'response_format' of type '{name}' is not supported with this model."
+            return status(400, message, param="response_format").when_together(together)
         for limit in ("max_tokens", "max_completion_tokens"):
             if limit in body and limit not in limits:
-                words = f"Unsupported parameter: '{limit}' is not supported with this model."
-                return status(400, words, param=limit, code="unsupported_parameter")
+                message = f"Unsupported parameter: '{limit}' is not supported with this model."
+                return status(400, message, param=limit, code="unsupported_parameter")
         if "temperature" in body and not temperature:
-            words = "Unsupported value: 'temperature' does not support 0.0 with this model."
-            return status(400, words, param="temperature", code="unsupported_value")
+            message = "Unsupported value: 'temperature' does not support 0.0 with this model."
+            return status(400, message, param="temperature", code="unsupported_value")
         return answer("ok")
 
     return script
 
 
 async def test_the_strictest_accepted_form_is_kept() -> None:
-    for refusals, reached in [*enumerate(FORMS)]:
-        async with asking(taking(forms=FORMS[refusals:])) as chat:
+    for refusals, expected in [*enumerate(FORMS)]:
+        async with asking(server_accepting(forms=FORMS[refusals:])) as chat:
             for _ in range(3):
                 assert (
                     (await chat.ask()).form
                     == chat.client.capabilities.request_form.answer_format
-                    == reached
+                    == expected
                 )
             assert len(chat.chats) == refusals + 3
         assert len(chat.remarks) == refusals
 
 
 async def test_refusals_are_learned_once_for_all_tasks() -> None:
-    script = taking(forms=("text",), limits=("max_completion_tokens",), temperature=False)
+    script = server_accepting(forms=("text",), limits=("max_completion_tokens",), temperature=False)
     async with asking(script, parameters=COLD) as chat:
         replies = await asyncio.gather(*(chat.ask() for _ in range(16)))
-        before = len(chat.chats)
+        request_count = len(chat.chats)
         await chat.ask()
-        assert len(chat.chats) == before + 1
-    assert before <= 16 * 6
+        assert len(chat.chats) == request_count + 1
+    assert request_count <= 16 * 6
     assert {reply.form for reply in replies} == {"text"}
     assert len(chat.remarks) == 4
     assert any("temperature" in remark for remark in chat.remarks)
 
 
 async def test_concurrent_refusals_are_each_repeated_once() -> None:
-    async with asking(taking(forms=("json_object_schema",), together=16)) as chat:
+    async with asking(server_accepting(forms=("json_object_schema",), together=16)) as chat:
         await asyncio.gather(*(chat.ask() for _ in range(16)))
         assert chat.client.capabilities.request_form.answer_format == "json_object_schema"
         assert len(chat.chats) == 32
 
 
 async def test_temperature_and_limit_are_sent_where_they_are_accepted() -> None:
-    async with asking(taking(), parameters=COLD) as chat:
+    async with asking(server_accepting(), parameters=COLD) as chat:
         await chat.ask()
         assert chat.chats[0].body["temperature"] == 0.0
-    async with asking(taking(limits=())) as chat:
+    async with asking(server_accepting(limits=())) as chat:
         await chat.ask()
         assert not {"max_tokens", "max_completion_tokens"} & chat.chats[-1].body.keys()
     assert any("not accept a limit" in remark for remark in chat.remarks)
@@ -103,8 +103,8 @@ async def test_refusing_every_form_fails_the_trace() -> None:
         await chat.fails(TraceFails)
         assert chat.client.capabilities.request_form.answer_format == "json_schema"
     assert chat.remarks == []
-    place = {"loc": ["body", "response_format"], "msg": "Extra inputs are not permitted"}
-    refused = document({"detail": [place]}, code=422)  # a list of validation errors
+    error = {"loc": ["body", "response_format"], "msg": "Extra inputs are not permitted"}
+    refused = document({"detail": [error]}, code=422)  # a list of validation errors
     async with asking(
         lambda body, _n: refused if "response_format" in body else answer("ok")
     ) as chat:
@@ -116,7 +116,7 @@ def test_the_newer_name_of_the_limit_is_used_where_it_is_known() -> None:
         ("https://api.openai.com/v1", "max_completion_tokens"),
         ("https://lab.openai.azure.com/openai/v1", "max_completion_tokens"),
         ("https://lab.services.ai.azure.com/openai/v1", "max_completion_tokens"),
-        (HERE, "max_tokens"),
+        (LOCAL, "max_tokens"),
         ("https://notapi.openai.com.example/v1", "max_tokens"),
     ):
         forms = ApiCapabilities(Parameters("m"), host_of(address), lambda _: None)
@@ -151,7 +151,7 @@ OVERFLOWS = [
 
 QUOTA = "You exceeded your current quota"
 PLAN = f"{QUOTA}, please check your plan and billing details."
-TROUBLES: dict[ErrorKind, list[tuple[int, object]]] = {
+ERRORS: dict[ErrorKind, list[tuple[int, object]]] = {
     ErrorKind.OVERFLOW: [
         (400, {"message": "no", "code": "context_length_exceeded"}),
         (400, {"message": "no", "type": "exceed_context_size_error"}),
@@ -220,15 +220,15 @@ TROUBLES: dict[ErrorKind, list[tuple[int, object]]] = {
 
 
 def test_errors_are_classified() -> None:
-    for kind in TROUBLES:
+    for kind in ERRORS:
         too_long = [(code, text) for text in OVERFLOWS for code in (400, 422, 500)]
-        for code, body in TROUBLES[kind] + (too_long if kind is ErrorKind.OVERFLOW else []):
+        for code, body in ERRORS[kind] + (too_long if kind is ErrorKind.OVERFLOW else []):
             assert error_kind_of(api_error_of(body, code)) is kind, body
             assert error_kind_of(api_error_of({"error": body}, code)) is kind, body
 
 
 def test_limits_are_read_from_error_messages() -> None:
-    for words, limit, longest in [
+    for message, limit, longest in [
         ("request (4903 tokens) exceeds the available context size (4096 tokens)", 4_096, None),
         ("This model's maximum context length is 8,192 tokens. You requested 9000", 8_192, None),
         ("Request too large on tokens per min (TPM): Limit 3000, Requested 4903", 3_000, 3_000),
@@ -244,7 +244,7 @@ def test_limits_are_read_from_error_messages() -> None:
         ("max_tokens is too large: 9. This model supports at most 5 completion tokens", None, None),
         ("it is too long", None, None),
     ]:  # fmt: skip
-        error = api_error_of({"error": {"message": words}}, 400)
+        error = api_error_of({"error": {"message": message}}, 400)
         assert (context_limit(error), longest_answer(error)) == (limit, longest)
 
 
@@ -253,8 +253,9 @@ async def test_a_server_s_longest_answer_is_requested_from_then_on() -> None:
         room = body["max_tokens"]
         assert isinstance(room, int)
         if room > 2_048:
-            words = f"max_tokens is too large: {room}. This model supports at most 2048 completion"
-            return status(400, f"{words} tokens, whereas you provided {room}.")
+            limit = "This model supports at most 2048 completion tokens"
+            message = f"max_tokens is too large: {room}. {limit}, whereas you provided {room}."
+            return status(400, message)
         return answer("ok")
 
     async with asking(script) as chat:
@@ -267,7 +268,7 @@ async def test_a_server_s_longest_answer_is_requested_from_then_on() -> None:
 
 
 async def test_refusing_its_own_limit_stops_the_run() -> None:
-    words = "max_tokens is too large. This model supports at most 2048 completion tokens"
-    async with asking(status(400, words)) as chat:
+    message = "max_tokens is too large. This model supports at most 2048 completion tokens"
+    async with asking(status(400, message)) as chat:
         await chat.fails(RunStops, "allow fewer tokens", room=4_000)
         assert len(chat.chats) == 2

@@ -25,16 +25,15 @@ from mast_tui.judges.llm.client.bounded_http import MOST_BYTES
 from mast_tui.judges.llm.request import RunStops, TraceFails, Window
 from mast_tui.labels import Evidence
 from tests.judges.llm.asking import asking, error_from, reply_to
-from tests.judges.llm.server import MODEL, Action, ModelServer, answer, endless, packed, raw, status
-from tests.judges.llm.views import MAST, view_of
-from tests.judges.llm.views import said as run_that_says
+from tests.judges.llm.server import MODEL, Action, ModelServer, answer, endless, raw, status, zipped
+from tests.judges.llm.views import MAST, trace_of, view_of
 
 TOO_LONG: Final = f"longer than {MOST_BYTES >> 20} MB"
 
 ROOM: Final = 1 << 30
 """The address space of the asking process in bytes; an unbounded answer takes more."""
 
-IN_A_PROCESS: Final = f"""
+CLIENT_SCRIPT: Final = f"""
 import asyncio, resource, sys
 from mast_tui.judges.llm.client.client import Client
 from mast_tui.judges.llm.client.endpoint import Endpoint
@@ -62,14 +61,14 @@ for line in sys.stdin:
 """
 
 
-def nothing_packed() -> Action:
+def compressed_nothing() -> Action:
     """Return three megabytes of compressed blocks without content."""
     packer = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
     head = packer.compress(b"") + packer.flush(zlib.Z_FULL_FLUSH)
     return Action(200, head + b"\0\0\0\xff\xff" * 600_000, (("content-encoding", "gzip"),))
 
 
-def unpacked_by_its_charset() -> Action:
+def expanded_by_charset() -> Action:
     """Return a body that its charset would expand to gigabytes."""
     packer = zlib.compressobj()
     head = packer.compress(b"") + packer.flush(zlib.Z_FULL_FLUSH)
@@ -79,12 +78,12 @@ def unpacked_by_its_charset() -> Action:
 
 MANY_FINDINGS: Final = {"modes": [{"mode": "1.3", "findings": [{}] * 1_000_000}]}
 HOSTILE: Final[dict[str, tuple[Callable[[], Action], float, str]]] = {
-    "2 GB of gzip": (lambda: packed(2_000), 60, TOO_LONG),
-    "2 GB of gzip in an error": (lambda: packed(2_000, code=400), 60, TOO_LONG),
+    "2 GB of gzip": (lambda: zipped(2_000), 60, TOO_LONG),
+    "2 GB of gzip in an error": (lambda: zipped(2_000, code=400), 60, TOO_LONG),
     "endless": (endless, 60, TOO_LONG),
     "endless error": (lambda: endless(code=503), 60, TOO_LONG),
-    "a lot of packed nothing": (nothing_packed, 60, "an empty body"),
-    "packed by its charset": (unpacked_by_its_charset, 60, "no JSON"),
+    "a lot of packed nothing": (compressed_nothing, 60, "an empty body"),
+    "packed by its charset": (expanded_by_charset, 60, "no JSON"),
     "an endless drip": (
         lambda: Action(200, b" ", endless=True, drip=0.02), 0.5, "no complete answer within 0.5 s"
     ),
@@ -94,55 +93,55 @@ HOSTILE: Final[dict[str, tuple[Callable[[], Action], float, str]]] = {
 
 
 @pytest.fixture(scope="module")
-def told() -> dict[str, str]:
+def errors() -> dict[str, str]:
     """The errors of a process with little memory that asks each server."""
     with ExitStack() as stack:
-        asked = ""
+        lines = ""
         for action, seconds, _ in HOSTILE.values():
-            made = action()
-            server = stack.enter_context(ModelServer(lambda _body, _n, made=made: made))  # type: ignore[misc]
-            asked += f"{server.base_url} {seconds}\n"
-        done = subprocess.run(
-            [sys.executable, "-c", IN_A_PROCESS],
-            input=asked,
+            response = action()
+            server = stack.enter_context(ModelServer(lambda _body, _n, response=response: response))  # type: ignore[misc]
+            lines += f"{server.base_url} {seconds}\n"
+        process = subprocess.run(
+            [sys.executable, "-c", CLIENT_SCRIPT],
+            input=lines,
             capture_output=True,
             encoding="utf-8",
             check=False,
             timeout=300,
         )
-    assert (done.returncode, done.stderr) == (0, "")
-    return dict(zip(HOSTILE, done.stdout.splitlines(), strict=True))
+    assert (process.returncode, process.stderr) == (0, "")
+    return dict(zip(HOSTILE, process.stdout.splitlines(), strict=True))
 
 
 @pytest.mark.slow
-def test_an_unbounded_answer_is_given_up(told: dict[str, str]) -> None:
-    for name, (_, _, words) in HOSTILE.items():
-        assert told[name].startswith("Unanswered: "), name
-        assert words in told[name], name
-        assert "in 2 tries" in told[name], name
+def test_an_unbounded_answer_is_abandoned(errors: dict[str, str]) -> None:
+    for name, (_, _, message) in HOSTILE.items():
+        assert errors[name].startswith("Unanswered: "), name
+        assert message in errors[name], name
+        assert "in 2 tries" in errors[name], name
 
 
 async def test_answers_at_the_bound_and_compressed_ones_are_read() -> None:
     twice = Action(200, b"", (("content-encoding", "gzip, gzip"),))
     assert "answer is compressed more than once" in str(await error_from(twice))
 
-    def once(action: Action) -> Action:
+    def compress(action: Action) -> Action:
         packer = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
         body = packer.compress(action.body) + packer.flush()
         return Action(action.status, body, (("content-encoding", "gzip"),))
 
-    assert (await reply_to(once(answer("ok")))).text == "ok"
-    words = "roles must alternate"
-    assert words in str(await error_from(once(status(400, words))))
+    assert (await reply_to(compress(answer("ok")))).text == "ok"
+    message = "roles must alternate"
+    assert message in str(await error_from(compress(status(400, message))))
     text = "x" * (MOST_BYTES - len(answer("").body))
     assert (await reply_to(answer(text))).text == text
     assert TOO_LONG in str(await error_from(answer(f"{text}x")))
 
 
 async def test_an_unbounded_model_list_is_ignored() -> None:
-    for listed in (endless(), raw(b'{"data": [{"id": ' + b"[" * 900 + b"]" * 900 + b"}]}")):
+    for listing in (endless(), raw(b'{"data": [{"id": ' + b"[" * 900 + b"]" * 900 + b"}]}")):
         async with asking(status(404, "The model `test-model` does not exist")) as chat:
-            chat.server.listing = listed
+            chat.server.listing = listing
             await chat.fails(RunStops, "has no model")
 
 
@@ -169,13 +168,13 @@ async def test_errors_of_any_shape_are_reported_briefly() -> None:
             assert len(str(error)) < 1_000
 
 
-# What an answer holds
+# Contents of answers
 
 WINDOW = Window(0, 3, True, tuple(mode.slug for mode in MAST.modes))
 
 
 def parsed(text: str) -> Answer:
-    return parse_answer(text, MAST, WINDOW, view_of(run_that_says(["x"] * 4)))
+    return parse_answer(text, MAST, WINDOW, view_of(trace_of(["x"] * 4)))
 
 
 def test_findings_and_their_texts_are_limited() -> None:
@@ -184,15 +183,16 @@ def test_findings_and_their_texts_are_limited() -> None:
     other = {"mode": "1.5", "verdict": "present", "findings": [{"first": 2, "quote": "q"}]}
     read = parsed(json.dumps({"modes": [mode, mode, other]}))
     quotes = [f"q{n}" for n in range(MOST_FINDINGS)]
-    assert [one.evidence for one in read.findings] == [
+    assert [finding.evidence for finding in read.findings] == [
         Evidence(key=None, quote=quote) for quote in (*quotes, "q")
     ]
     assert f"1.3 has more than {MOST_FINDINGS} findings: the first are taken" in read.remarks
     long = {"first": 1, "quote": "q" * 50_000, "rationale": "r" * 50_000, "confidence": 1}
-    said = {"modes": [{"mode": "1.3", "verdict": "present", "findings": [long]}]}
-    (found,) = (read := parsed(json.dumps(said))).findings
-    assert found.evidence == Evidence(key=None, quote="q" * QUOTE_CHARS)
-    assert found.rationale == "r" * RATIONALE_CHARS
+    document = {"modes": [{"mode": "1.3", "verdict": "present", "findings": [long]}]}
+    read = parsed(json.dumps(document))
+    (finding,) = read.findings
+    assert finding.evidence == Evidence(key=None, quote="q" * QUOTE_CHARS)
+    assert finding.rationale == "r" * RATIONALE_CHARS
     assert any("has a quote of more than" in remark for remark in read.remarks)
 
 

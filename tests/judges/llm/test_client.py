@@ -48,10 +48,10 @@ pytestmark = pytest.mark.slow
 async def test_a_reply_has_its_text_and_tokens_and_a_request_its_messages_and_schema() -> None:
     async with asking(answer("it failed", tokens_in=123, tokens_out=45)) as chat:
         reply = await chat.ask("a trace with half an \ud83d emoji")
-        (seen,) = chat.chats
+        (request,) = chat.chats
     assert reply == Reply("it failed", "stop", "json_schema", 123, 45)
-    assert seen.headers["authorization"] == "Bearer none"
-    body: Any = seen.body
+    assert request.headers["authorization"] == "Bearer none"
+    body: Any = request.body
     assert [message["role"] for message in body["messages"]] == ["system", "user"]
     assert "a trace with half an \ufffd emoji" in body["messages"][1]["content"]
     assert (body["model"], body["max_tokens"]) == (MODEL, ANSWER_TOKENS)
@@ -135,7 +135,7 @@ TRANSIENT: dict[str, Callable[[], Action]] = {
     "a generation that failed": lambda: status(400, "no luck", code="json_validate_failed"),
 }
 ASKED_TO_WAIT = ("429 with seconds", "503")
-AWAY = ("502 with a page", "an error in a right response")
+RESTARTING = ("502 with a page", "an error in a right response")
 """Answers of servers and gateways that restart."""
 
 
@@ -144,7 +144,7 @@ async def test_transient_errors_are_retried_and_fail_only_their_trace(name: str)
     async with asking(after(2, TRANSIENT[name]())) as chat:
         assert (await chat.ask()).text == "ok"
         assert len(chat.chats) == 3
-    if name not in ASKED_TO_WAIT + AWAY:
+    if name not in ASKED_TO_WAIT + RESTARTING:
         async with asking(TRANSIENT[name](), tries=3) as chat:
             error = await chat.fails(Unanswered, "127.0.0.1.*in 3 tries")
             assert len(chat.chats) == 3
@@ -158,13 +158,13 @@ async def test_waits_that_the_server_asks_for_cost_no_tries_but_end() -> None:
             assert FREE_WAIT_SECONDS < chat.waited < 2 * FREE_WAIT_SECONDS
 
 
-@pytest.mark.parametrize("name", AWAY)
+@pytest.mark.parametrize("name", RESTARTING)
 async def test_a_restarting_server_is_awaited_for_two_minutes_then_the_trace_fails(
     name: str,
 ) -> None:
-    away = TRANSIENT[name]()
+    restarting = TRANSIENT[name]()
     async with asking(tries=2, first=FIRST) as chat:
-        chat.server.script = lambda _body, _n: away if chat.waited < RESTART else answer("ok")
+        chat.server.script = lambda _body, _n: restarting if chat.waited < RESTART else answer("ok")
 
         async def ask() -> str:
             reply = await chat.ask()
@@ -178,7 +178,7 @@ async def test_a_restarting_server_is_awaited_for_two_minutes_then_the_trace_fai
     assert (waits[0], waits[-1]) == (1, 15)
     assert "is not ready: " in chat.waits[0]
     assert "for at most 2 minutes" in chat.waits[0]
-    async with asking(away) as chat:
+    async with asking(restarting) as chat:
         await chat.fails(Unanswered, "gave no usable answer")
         sent = len(chat.chats)
         assert RESTART <= chat.waited < 2 * RESTART
@@ -240,11 +240,11 @@ async def test_a_busy_server_gets_fewer_requests_and_later_more() -> None:
             await chat.ask()
         assert chat.client.limiter.allowed == 8
     assert 4 <= fewer < 8
-    # A server that takes one of three requests keeps refusing somebody, and all get through.
+    # A server that takes one of three requests keeps refusing requests, and all get an answer.
     script: Script = lambda _body, n: answer("ok") if n % 3 == 0 else status(429)  # noqa: E731
     async with asking(script, at_once=8, tries=2) as chat:
-        ends = await asyncio.gather(*(chat.ask() for _ in range(12)), return_exceptions=True)
-    assert sum(isinstance(end, Reply) for end in ends) >= 10
+        results = await asyncio.gather(*(chat.ask() for _ in range(12)), return_exceptions=True)
+    assert sum(isinstance(result, Reply) for result in results) >= 10
 
 
 # Allowances

@@ -1,4 +1,4 @@
-"""Estimates of what a run takes."""
+"""Estimates of the requests, tokens and cost of a run."""
 
 from __future__ import annotations
 
@@ -50,18 +50,18 @@ def test_estimated_tokens_are_near_the_requests(window_tokens: int, chars: int) 
     for _ in range(60):
         trace.say("word " * (chars // 5))
     chosen = setup(window_tokens)
-    found = estimate_run(chosen, [trace], None)
-    real = asked_tokens(chosen, trace)
-    stories = found.windows + 1 if found.windows > 1 else 0
-    looks = min(UNSHARED_FINDINGS, (found.windows - 1) // 2)
-    assert found.story_requests == stories
-    assert found.requests == found.windows + stories + looks
-    # A run of several windows takes at most so many tokens more than its windows alone.
-    alone = found.tokens_in - found.story_tokens
-    assert found.tokens_in <= 2.2 * alone
-    assert (found.windows > 1) == (window_tokens == 2_000 or chars == 4_000)
-    assert 0.8 * real <= found.tokens_in <= 1.6 * real
-    assert (found.shortened > 0) == (window_tokens == 2_000 and chars == 4_000)
+    estimate = estimate_run(chosen, [trace], None)
+    actual = asked_tokens(chosen, trace)
+    stories = estimate.windows + 1 if estimate.windows > 1 else 0
+    looks = min(UNSHARED_FINDINGS, (estimate.windows - 1) // 2)
+    assert estimate.story_requests == stories
+    assert estimate.requests == estimate.windows + stories + looks
+    # Stories multiply the tokens of the windows by at most this factor.
+    alone = estimate.tokens_in - estimate.story_tokens
+    assert estimate.tokens_in <= 2.2 * alone
+    assert (estimate.windows > 1) == (window_tokens == 2_000 or chars == 4_000)
+    assert 0.8 * actual <= estimate.tokens_in <= 1.6 * actual
+    assert (estimate.shortened > 0) == (window_tokens == 2_000 and chars == 4_000)
 
 
 def test_samples_and_prices_are_counted() -> None:
@@ -90,13 +90,13 @@ def test_judged_traces_are_free_unless_grown(tmp_path: Path) -> None:
             findings=(),
         )
     write_runs(tmp_path / "runs", 1, spans=9)
-    before = list(workspace.events())
-    seen: list[RunEstimate] = []
-    found = estimate_run(chosen, traces(tmp_path / "runs"), workspace, on_trace=seen.append)
-    assert [one.traces for one in seen] == [1, 2, 3]
-    assert (found.traces, found.known, found.to_judge, found.requests) == (3, 2, 1, 1)
+    events = list(workspace.events())
+    progress: list[RunEstimate] = []
+    total = estimate_run(chosen, traces(tmp_path / "runs"), workspace, on_trace=progress.append)
+    assert [step.traces for step in progress] == [1, 2, 3]
+    assert (total.traces, total.known, total.to_judge, total.requests) == (3, 2, 1, 1)
     assert estimate_run(chosen, traces(tmp_path / "runs"), workspace, again=True).to_judge == 3
-    assert list(workspace.events()) == before
+    assert list(workspace.events()) == events
 
 
 def test_earlier_answers_improve_the_estimate(tmp_path: Path) -> None:

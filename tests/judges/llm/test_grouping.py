@@ -24,12 +24,12 @@ NOTES = ("asks twice", "asked anna@example.org again", "wrong customer")
 
 
 def setup_of(server: ModelServer | None = None, **parameters: int) -> Setup:
-    where = "http://127.0.0.1:9/v1" if server is None else server.base_url
-    return Setup(MAST, Parameters(MODEL, **parameters), where)  # type: ignore[arg-type]
+    address = "http://127.0.0.1:9/v1" if server is None else server.base_url
+    return Setup(MAST, Parameters(MODEL, **parameters), address)  # type: ignore[arg-type]
 
 
-def groups(*found: tuple[str, list[int]]) -> str:
-    return json.dumps({"groups": [{"name": name, "notes": notes} for name, notes in found]})
+def groups(*named_notes: tuple[str, list[int]]) -> str:
+    return json.dumps({"groups": [{"name": name, "notes": notes} for name, notes in named_notes]})
 
 
 def proposed(server: ModelServer) -> Proposal:
@@ -50,23 +50,24 @@ def test_an_unusable_grouping_is_requested_once_more() -> None:
 
 
 def test_one_request_groups_notes_and_reports_its_cost() -> None:
-    told = grouping_notice(setup_of(), NOTES)
-    assert "texts of 3 notes are sent to 127.0.0.1:9, this machine, and nothing else" in told
-    assert "1 request, about" in told
-    assert "It stops at" in told
+    notice = grouping_notice(setup_of(), NOTES)
+    assert "texts of 3 notes are sent to 127.0.0.1:9, this machine, and nothing else" in notice
+    assert "1 request, about" in notice
+    assert "It stops at" in notice
     with pytest.raises(MastError, match="one request can hold 20"):
         grouping_request(setup_of(window_tokens=20), NOTES)
     with ModelServer(lambda *_: answer(groups(("Asks twice", [1, 2]), ("Mix-up", [3])))) as server:
-        found = proposed(server)
-        (asked,) = server.chats
-    assert found.groups == {NOTES[0]: "Asks twice", NOTES[1]: "Asks twice", NOTES[2]: "Mix-up"}
-    assert (found.usage.requests, found.usage.tokens_in, found.usage.tokens_out) == (1, 100, 50)
-    body = json.dumps(asked.body)
+        proposal = proposed(server)
+        (request,) = server.chats
+    assert proposal.groups == {NOTES[0]: "Asks twice", NOTES[1]: "Asks twice", NOTES[2]: "Mix-up"}
+    usage = proposal.usage
+    assert (usage.requests, usage.tokens_in, usage.tokens_out) == (1, 100, 50)
+    body = json.dumps(request.body)
     assert '"required": ["groups"]' in body
     assert "wrong customer" in body
     assert "anna@example.org" not in body
 
 
 def test_a_note_is_in_one_group_without_a_tag_sign() -> None:
-    found = read_groups(groups(("#who ", [1, 9, 0]), ("", [2]), ("again", [1, 3])), NOTES)
-    assert found == {NOTES[0]: "who", NOTES[2]: "again"}
+    group_of_note = read_groups(groups(("#who ", [1, 9, 0]), ("", [2]), ("again", [1, 3])), NOTES)
+    assert group_of_note == {NOTES[0]: "who", NOTES[2]: "again"}

@@ -1,4 +1,4 @@
-"""The API key and the addresses of servers: what is sent where."""
+"""The API key and the addresses of servers, and the data that is sent to them."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ from mast_tui.judges.llm.request import AskError, Parameters, RunStops
 from tests.judges.llm.asking import ANSWER_TOKENS, a_request, after, asking
 from tests.judges.llm.server import MODEL, Action, ModelServer, answer, close, document, raw, status
 
-HERE = "http://127.0.0.1:8000/v1"
-AWAY = "https://api.openai.com/v1"
+LOCAL = "http://127.0.0.1:8000/v1"
+REMOTE = "https://api.openai.com/v1"
 
 letters = st.characters(min_codepoint=0x21, max_codepoint=0x7E)
 keys = st.text(letters, min_size=SHORTEST, max_size=60).filter(lambda key: key != NO_KEY)
@@ -42,26 +42,26 @@ keys = st.text(letters, min_size=SHORTEST, max_size=60).filter(lambda key: key !
 def test_the_key_comes_from_the_named_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", " sk-one\n")
     monkeypatch.setenv("LAB_KEY", "sk-two")
-    assert (find_key(AWAY), find_key(HERE), find_key(AWAY, "LAB_KEY")) == (
+    assert (find_key(REMOTE), find_key(LOCAL), find_key(REMOTE, "LAB_KEY")) == (
         *("sk-one", "sk-one", "sk-two"),
     )
     monkeypatch.delenv("LAB_KEY")
-    assert find_key(HERE, "LAB_KEY") == NO_KEY
+    assert find_key(LOCAL, "LAB_KEY") == NO_KEY
     with pytest.raises(RunStops, match=r"api\.openai\.com.*LAB_KEY"):
-        find_key(AWAY, "LAB_KEY")
+        find_key(REMOTE, "LAB_KEY")
 
 
 def test_an_impossible_key_is_refused_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     for value in ["sk-a b", "sk-a\nX-Evil: 1", "sk-ä", "sk-\x7f"]:
         monkeypatch.setenv("LAB_KEY", value)
         with pytest.raises(RunStops, match="LAB_KEY") as caught:
-            find_key(AWAY, "LAB_KEY")
+            find_key(REMOTE, "LAB_KEY")
         assert "sk-" not in str(caught.value)
 
 
 @given(keys, st.text(max_size=40), st.text(max_size=40))
-def test_a_key_is_removed_from_any_text(key: str, before: str, after: str) -> None:
-    assert key not in scrub(f"{before}{key}{after}", key) or key in "[key]"
+def test_a_key_is_removed_from_any_text(key: str, prefix: str, suffix: str) -> None:
+    assert key not in scrub(f"{prefix}{key}{suffix}", key) or key in "[key]"
 
 
 def test_escaped_signs_of_a_key_are_recognised() -> None:
@@ -70,21 +70,21 @@ def test_escaped_signs_of_a_key_are_recognised() -> None:
     assert scrub(f"so {NO_KEY} it is", NO_KEY) == f"so {NO_KEY} it is"
 
 
-# Disguises
+# Encoded keys
 
 real_keys = st.text(string.ascii_letters + string.digits + "-_", min_size=20, max_size=120).map(
     lambda tail: f"sk-{tail}"
 )
 parts = st.integers(LEAST_PART, 200)
-BETWEEN: Final = " \n\x00\x1b\xad\u200b\u200d\u2060\ufeff\u3164\U000e0020"
+SEPARATORS: Final = " \n\x00\x1b\xad\u200b\u200d\u2060\ufeff\u3164\U000e0020"
 
 
-def _in_base64(encode: Callable[[bytes], bytes], before: int) -> Callable[[str], str]:
-    """Return an encoder to base64 in which so many bytes come before the text."""
-    return lambda text: encode(b"\xf0" * before + text.encode()).decode()
+def _in_base64(encode: Callable[[bytes], bytes], count: int) -> Callable[[str], str]:
+    """Return an encoder to base64 that puts this many bytes before the text."""
+    return lambda text: encode(b"\xf0" * count + text.encode()).decode()
 
 
-WAYS: Final[dict[str, Callable[[str], str]]] = {
+ENCODINGS: Final[dict[str, Callable[[str], str]]] = {
     "as it is": str,
     "upper case": str.upper,
     "lower case": str.lower,
@@ -101,43 +101,42 @@ WAYS: Final[dict[str, Callable[[str], str]]] = {
     "hex with spaces": lambda text: text.encode().hex(" "),
     "hex with colons": lambda text: text.encode().hex(":"),
     "hex of upper case": lambda text: text.upper().encode().hex(),
-    **{f"base64 after {before} bytes": _in_base64(base64.b64encode, before) for before in range(3)},
+    **{f"base64 after {count} bytes": _in_base64(base64.b64encode, count) for count in range(3)},
     **{
-        f"base64 for URLs after {before} bytes": _in_base64(base64.urlsafe_b64encode, before)
-        for before in range(3)
+        f"base64 for URLs after {count} bytes": _in_base64(base64.urlsafe_b64encode, count)
+        for count in range(3)
     },
     "base64 in lines": _in_base64(base64.encodebytes, 0),
-    **{f"{char!a} between": char.join for char in BETWEEN},
+    **{f"{char!a} between": char.join for char in SEPARATORS},
     "line breaks of JSON between": "\\n".join,
     "escaped marks between": "\\u200b".join,
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("encoding", ENCODINGS)
 @settings(max_examples=15)
 @given(key=real_keys, count=parts, start=st.integers(0, 120))
 def test_encoded_keys_and_parts_of_keys_are_removed(
-    way: str, key: str, count: int, start: int
+    encoding: str, key: str, count: int, start: int
 ) -> None:
     start = min(start, len(key) - LEAST_PART)
     part = key[start : start + count]
-    disguised = WAYS[way](part)
-    said = scrub(f"({disguised})", key)
-    before, hidden, after = said.partition(HIDDEN)
+    encoded = ENCODINGS[encoding](part)
+    scrubbed = scrub(f"({encoded})", key)
+    prefix, hidden, suffix = scrubbed.partition(HIDDEN)
     assert hidden
-    # Of base64 the characters at the ends may also stand for what is beside the key.
-    left = before.removeprefix("(") + after.removesuffix(")")
-    spare = 8 if "base64" in way else 0
+    # In base64 the characters at the ends may also encode the text next to the key.
+    left = prefix.removeprefix("(") + suffix.removesuffix(")")
+    spare = 8 if "base64" in encoding else 0
     assert len(left.strip()) <= spare
     assert spare or left == ""
 
 
 @given(st.text(max_size=30), st.text(max_size=30))
-def test_text_around_a_removed_key_is_kept(before: str, after: str) -> None:
+def test_text_around_a_removed_key_is_kept(prefix: str, suffix: str) -> None:
     key = "sk-q7Zt2Lm9XcV4bN8rTyU1"
-    before, after = f"{before}¶", f"¶{after}"
-    text = f"{before}{key.upper()}{after}"
-    assert scrub(text, key) == f"{before}{HIDDEN}{after}"
+    text = f"{prefix}¶{key.upper()}¶{suffix}"
+    assert scrub(text, key) == f"{prefix}¶{HIDDEN}¶{suffix}"
 
 
 @given(st.text(string.ascii_letters + string.digits + " -_%\\u&#;\n", max_size=200))
@@ -155,8 +154,8 @@ def test_every_occurrence_is_removed_and_short_parts_are_kept() -> None:
 
 @given(st.text("ab-", min_size=SHORTEST, max_size=30), st.text("abAB- \n\u200b", max_size=60))
 def test_a_key_with_repetitions_is_removed(key: str, text: str) -> None:
-    said = scrub(f"{text}{key}{text}", key)
-    assert key not in said
+    scrubbed = scrub(f"{text}{key}{text}", key)
+    assert key not in scrubbed
 
 
 # Requests
@@ -205,25 +204,25 @@ async def test_no_error_and_no_log_shows_the_key(
     caplog.set_level(logging.DEBUG)
     async with asking(FAILURES[name], models=[KEY, "other"], key=KEY, tries=2) as chat:
         error = await chat.fails(AskError)
-        said = repr(chat.client)
+        client_text = repr(chat.client)
         assert chat.chats[0].headers["authorization"] == f"Bearer {KEY}"
     assert error.__context__ is None
     assert KEY not in whole_text_of(error)
-    assert any(each.name.startswith("openai") for each in caplog.records)
-    records = "\n".join(f"{each.getMessage()} {each.args!r}" for each in caplog.records)
+    assert any(record.name.startswith("openai") for record in caplog.records)
+    records = "\n".join(f"{record.getMessage()} {record.args!r}" for record in caplog.records)
     assert KEY not in records
-    assert KEY not in said
+    assert KEY not in client_text
     assert KEY not in f"{chat.waits}{chat.remarks}"
 
 
 async def test_answers_and_errors_do_not_show_an_encoded_key() -> None:
     """The encodings themselves are tested where the key is scrubbed."""
-    for shown in (KEY[:12], b64encode(f"Bearer {KEY}".encode()).decode()[12:-4]):
-        script = after(1, answer(f"<{shown}>"), status(401, f"<{shown}>"))
+    for fragment in (KEY[:12], b64encode(f"Bearer {KEY}".encode()).decode()[12:-4]):
+        script = after(1, answer(f"<{fragment}>"), status(401, f"<{fragment}>"))
         async with asking(script, key=KEY) as chat:
-            assert shown not in (await chat.ask()).text
+            assert fragment not in (await chat.ask()).text
             error = await chat.fails(AskError)
-        assert shown not in whole_text_of(error)
+        assert fragment not in whole_text_of(error)
         assert "[key]" in str(error)
 
 
@@ -266,7 +265,7 @@ async def test_other_servers_get_no_openai_account_headers(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(
-    ("model", "host", "words"),
+    ("model", "host", "message"),
     [
         *((MODEL, host, None) for host in ("exa mple", "ex\x01mple", "xn--\u00e4", "a" * 300)),
         *(
@@ -277,12 +276,12 @@ async def test_other_servers_get_no_openai_account_headers(monkeypatch: pytest.M
     ],
 )
 def test_unusable_models_and_hosts_are_refused(
-    model: str, host: str, words: str | None, monkeypatch: pytest.MonkeyPatch
+    model: str, host: str, message: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if host == "llm.example":
         for name in ("ALL_PROXY", "all_proxy"):
             monkeypatch.setenv(name, "nonsense://proxy:port")
-    with pytest.raises(RunStops, match=words) as caught:
+    with pytest.raises(RunStops, match=message) as caught:
         Client(Parameters(model), Endpoint(f"https://{host}/v1", KEY))
     assert KEY not in whole_text_of(caught.value)
 

@@ -21,7 +21,7 @@ from mast_tui.labels import VerdictValue
 from mast_tui.redaction.engine import Redaction
 from mast_tui.taxonomy.loader import from_dict, to_dict
 from mast_tui.traces.model import AnswerKey, Outcome, TraceMeta
-from tests.judges.llm.views import MAST, marked_lines, prompt_of, requests, said, sent, view_of
+from tests.judges.llm.views import MAST, marked_lines, prompt_of, requests, sent, trace_of, view_of
 from tests.judges.memory_trace import MemoryTrace
 
 PARAMETERS = Parameters("model")
@@ -29,19 +29,19 @@ EXAMPLE = Example("t", "step_repetition", VerdictValue.PRESENT, "ls\nls", "ls", 
 
 
 def test_the_prompt_has_the_whole_taxonomy_and_the_common_part_first() -> None:
-    ((_, request),) = requests(said(["x"]))
+    ((_, request),) = requests(trace_of(["x"]))
     system = sent(request)[1]
     for mode in MAST.modes:
         assert f"{mode.code} {mode.name}" in system
-        for words in (mode.definition, *CHECKLISTS[mode.slug], *mode.applies_not):
-            assert words in system
+        for text in (mode.definition, *CHECKLISTS[mode.slug], *mode.applies_not):
+            assert text in system
         for other in mode.confusable:
             assert other.difference in system
     # What all requests have in common comes first, for prompt caches.
-    ((_, one),) = requests(said(["one"]))
-    (_, two), *_ = requests(said(["two " * 2_000] * 30), 4_000)
-    assert one.system == two.system
-    assert len(one.system[0]) > 0.95 * sum(map(len, one.system))
+    ((_, short),) = requests(trace_of(["one"]))
+    (_, long), *_ = requests(trace_of(["two " * 2_000] * 30), 4_000)
+    assert short.system == long.system
+    assert len(short.system[0]) > 0.95 * sum(map(len, short.system))
 
 
 def test_modes_have_checklists_unless_reworded() -> None:
@@ -52,39 +52,40 @@ def test_modes_have_checklists_unless_reworded() -> None:
         assert any("Evidence: " in question for question in questions)
     # The instructions are not longer than without checklists.
     assert Prompt(MAST, PARAMETERS).system.tokens <= 4_466
-    changed = taxonomy_text(OTHER)
-    assert CHECKLISTS[FIRST.slug][0] not in changed
-    assert FIRST.applies[0] in changed
+    changed = taxonomy_text(CHANGED)
+    assert CHECKLISTS[CHANGED_MODE.slug][0] not in changed
+    assert CHANGED_MODE.applies[0] in changed
     assert CHECKLISTS[MAST.modes[1].slug][0] in changed
 
 
-def test_a_window_says_where_it_begins_and_whether_the_run_ends() -> None:
-    parts = requests(said(["step by step " * 40] * 60), 3_000)
+def test_a_request_marks_the_start_of_its_window_and_the_end_of_the_run() -> None:
+    parts = requests(trace_of(["step by step " * 40] * 60), 3_000)
     assert len(parts) > 2
     for window, request in parts:
         boundary, _, user = sent(request)
         marks = marked_lines(user, boundary)
         assert ("the run ends here]" in marks) == window.final
         assert (f"this part begins with #{window.first + 1}]" in marks) == (window.first > 0)
-        asked = user.rpartition("Judge these modes")[2]
-        assert {code.code for code in MAST.modes if code.code in asked} == {
+        question = user.rpartition("Judge these modes")[2]
+        assert {code.code for code in MAST.modes if code.code in question} == {
             MAST.mode(slug).code for slug in window.modes
         }
 
 
 def test_requests_are_reproducible_counted_and_differ_by_sample() -> None:
     trace = MemoryTrace().user("Mend it.").call("ls", "{}", "a@x.org").say("Done.")
-    one, two = (requests(trace, redaction=Redaction.default())[0][1] for _ in range(2))
-    assert one.fingerprint == two.fingerprint
-    assert sent(one) == sent(two)
-    assert len({replace(one, sample=n).fingerprint for n in range(3)}) == 3
-    (short,), (long,) = (requests(said(texts)) for texts in (["x"], ["x", "word " * 1_000]))
+    first, second = (requests(trace, redaction=Redaction.default())[0][1] for _ in range(2))
+    assert first.fingerprint == second.fingerprint
+    assert sent(first) == sent(second)
+    assert len({replace(first, sample=n).fingerprint for n in range(3)}) == 3
+    (short,), (long,) = (requests(trace_of(texts)) for texts in (["x"], ["x", "word " * 1_000]))
     assert 900 < long[1].tokens - short[1].tokens < 1_600
     assert short[1].tokens > 3_000
 
 
-FIRST = structs.replace(MAST.modes[0], definition=f"{MAST.modes[0].definition} Always.")
-OTHER = from_dict(to_dict(structs.replace(MAST, modes=(FIRST, *MAST.modes[1:]))), "other.toml")
+CHANGED_MODE = structs.replace(MAST.modes[0], definition=f"{MAST.modes[0].definition} Always.")
+CHANGED_MODES = (CHANGED_MODE, *MAST.modes[1:])
+CHANGED = from_dict(to_dict(structs.replace(MAST, modes=CHANGED_MODES)), "other.toml")
 HINTS = replace(PARAMETERS, hints="judge:rules@0")
 ARTEFACTS = replace(PARAMETERS, artefacts=True)
 CHANGES = {
@@ -100,7 +101,7 @@ CHANGES = {
     "mode order": Prompt(MAST, replace(PARAMETERS, mode_order=7)),
     "first number": Prompt(MAST, replace(PARAMETERS, first_number=101)),
     "extra": Prompt(MAST, PARAMETERS, extra="patterns"),
-    "definition": Prompt(OTHER, PARAMETERS),
+    "definition": Prompt(CHANGED, PARAMETERS),
     "hints": Prompt(MAST, HINTS),
     "artefacts": Prompt(MAST, ARTEFACTS),
     "other hints": Prompt(MAST, replace(HINTS, hints="judge:rules@1")),
@@ -112,11 +113,11 @@ def test_the_hash_depends_on_all_that_shapes_answers() -> None:
     same = {hashes.pop(name) for name in ("nothing", "model", "answer room")}
     assert len(same) == 1
     assert len({*hashes.values(), *same}) == len(hashes) + 1
-    assert all(len(found) == 8 and int(found, 16) >= 0 for found in (*hashes.values(), *same))
+    assert all(len(value) == 8 and int(value, 16) >= 0 for value in (*hashes.values(), *same))
 
 
 def test_the_answer_key_depends_on_request_and_prompt() -> None:
-    ((_, request),) = requests(said(["x"]))
+    ((_, request),) = requests(trace_of(["x"]))
     plain = CHANGES["nothing"]
     keys = [
         plain.answer_key(request, 500),
@@ -131,17 +132,17 @@ def test_the_answer_key_depends_on_request_and_prompt() -> None:
         ),
     ]
     assert len(set(keys)) == len(keys)
-    again = replace(request, tokens=11, remarks=("shortened",))
-    assert plain.answer_key(again, 500) == keys[0]
+    shortened = replace(request, tokens=11, remarks=("shortened",))
+    assert plain.answer_key(shortened, 500) == keys[0]
 
 
 def test_the_mode_order_can_be_shuffled() -> None:
     prompt = Prompt(MAST, replace(PARAMETERS, mode_order=7))
-    own = Prompt(MAST, PARAMETERS)
-    assert prompt.modes != own.modes
-    assert sorted(prompt.modes) == sorted(own.modes)
-    assert sorted(prompt.window_modes) == sorted(own.window_modes)
-    view = view_of(said(["x"]))
+    plain = Prompt(MAST, PARAMETERS)
+    assert prompt.modes != plain.modes
+    assert sorted(prompt.modes) == sorted(plain.modes)
+    assert sorted(prompt.window_modes) == sorted(plain.window_modes)
+    view = view_of(trace_of(["x"]))
     _, system, user = sent(prompt.request(view, Window(0, 0, True, prompt.modes), ""))
     codes = [MAST.mode(slug).code for slug in prompt.modes]
     assert ", ".join(codes) in user
@@ -151,18 +152,18 @@ def test_the_mode_order_can_be_shuffled() -> None:
 def test_examples_hide_their_trace_and_traces_their_outcome() -> None:
     example = replace(EXAMPLE, trace_id="secret-trace-name")
     prompt = Prompt(MAST, PARAMETERS, (example,))
-    request = prompt.request(view_of(said(["x"])), Window(0, 0, True, prompt.modes), "")
+    request = prompt.request(view_of(trace_of(["x"])), Window(0, 0, True, prompt.modes), "")
     assert "secret-trace-name" not in "".join(request.system)
     assert '"ls\\nls"' in "".join(request.system)
     key = AnswerKey(reference=(("ground_truth", "the cache was full"),))
     meta = TraceMeta(task="Mend it.", outcome=Outcome.FAILED, score=0.125, answer_key=key)
     ((_, hidden),) = requests(MemoryTrace("t", meta).say("Done."))
-    assert not any(words in sent(hidden)[2] for words in ("the cache was full", "0.125", "failed"))
+    assert not any(text in sent(hidden)[2] for text in ("the cache was full", "0.125", "failed"))
 
 
 def test_facts_are_shown_redacted_in_their_window() -> None:
     prompt, _ = prompt_of()
-    view = view_of(said(["a", "b", "c", "d"]))
+    view = view_of(trace_of(["a", "b", "c", "d"]))
     facts = [
         Fact(0, 1, "step_repetition", "the same call twice"),
         Fact(3, 3, "step_repetition", "the same again"),
@@ -194,16 +195,16 @@ def test_hints_of_rules_are_on_by_default() -> None:
     assert without.parameters.hints == ""
 
 
-def left_by(trace: MemoryTrace, parameters: Parameters = ARTEFACTS) -> list[str]:
-    """Return the section on what the run left of each request, or empty texts."""
+def artefact_sections(trace: MemoryTrace, parameters: Parameters = ARTEFACTS) -> list[str]:
+    """Return the section of each request on the artefacts of the run, or empty texts."""
     view = RedactedView(trace, Redaction.default())
     prompt = Prompt(MAST, parameters)
     texts = []
     for window in plan(view, prompt, parameters):
         boundary, _, user = sent(prompt.request(view, window, "" if window.first == 0 else "story"))
-        before, _, after = user.partition(f"[{boundary} what the run left]\n")
-        texts.append(after.partition(f"[{boundary} data ends]")[0])
-        assert estimate(before + after) <= parameters.window_tokens + 100
+        head, _, tail = user.partition(f"[{boundary} what the run left]\n")
+        texts.append(tail.partition(f"[{boundary} data ends]")[0])
+        assert estimate(head + tail) <= parameters.window_tokens + 100
     return texts
 
 
@@ -214,12 +215,12 @@ def test_patch_and_test_results_are_a_section_and_need_consent() -> None:
         scores=(("reward", "0"),),
     )
     trace = MemoryTrace(meta=TraceMeta(answer_key=key)).user("Mend it.").say("Done.")
-    (text,) = left_by(trace)
+    (text,) = artefact_sections(trace)
     assert text.startswith("submission:\n-a\n+b\n\npassed:\nt1\nt2 for ")
     assert "AKIA" not in text
     assert "right" not in text
     assert "reward" not in text
-    assert left_by(trace, PARAMETERS) == [""]
+    assert artefact_sections(trace, PARAMETERS) == [""]
     system = {name: "".join(CHANGES[name].system.pieces) for name in ("nothing", "artefacts")}
     assert "what the run left" in system["artefacts"]
     assert "what the run left" not in system["nothing"]
@@ -236,13 +237,13 @@ def test_without_a_patch_file_changes_are_shown_in_their_share() -> None:
         trace.say("word " * 200)
     trace.call("Write", change, "ok").call("ls", "{}", "a.py")
     parameters = replace(ARTEFACTS, window_tokens=4_000)
-    *parts, last = left_by(trace, parameters)
+    *parts, last = artefact_sections(trace, parameters)
     assert parts
     assert set(parts) == {""}
     assert last.startswith("/a.py, changed in #32:\n@@ all of it @@\n+x = 1")
     assert "characters left out" in last
     assert estimate(last) <= 4_000 // 5 + 20
-    assert left_by(MemoryTrace().user("Mend it.").say("Done.")) == [""]
+    assert artefact_sections(MemoryTrace().user("Mend it.").say("Done.")) == [""]
 
 
 def test_shifted_span_numbers_are_mapped_back() -> None:
@@ -263,17 +264,17 @@ def test_shifted_span_numbers_are_mapped_back() -> None:
     facts = user.partition("facts]\n")[2].partition("\n[")[0]
     assert facts.startswith("- 1.3, #10")
     assert "#2" not in facts
-    finding = {
+    claim = {
         "rationale": "#102 and #104 are the same, see issue #5 and #900",
         "quote": "cart.py",
         "first": 102,
         "last": 105,
         "confidence": 0.5,
     }
-    answer = {"modes": {"1.3": {"findings": [finding], "verdict": "present"}}}
+    answer = {"modes": {"1.3": {"findings": [claim], "verdict": "present"}}}
     view = RedactedView(trace, Redaction.none(), 101)
     read = prompt.read(json.dumps(answer), view, Window(0, 7, True, prompt.modes))
-    [found] = read.findings
-    assert (found.first, found.last) == (trace.span(1).key, trace.span(4).key)
-    assert found.rationale == "#2 and #4 are the same, see issue #5 and #900"
+    [finding] = read.findings
+    assert (finding.first, finding.last) == (trace.span(1).key, trace.span(4).key)
+    assert finding.rationale == "#2 and #4 are the same, see issue #5 and #900"
     assert read.remarks == ()

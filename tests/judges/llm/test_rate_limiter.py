@@ -51,8 +51,9 @@ async def test_the_limit_stays_above_zero_and_grows_by_one_per_round() -> None:
     assert limiter.allowed == 1
     needed = []
     for _ in range(3):
-        before, answers = limiter.allowed, 0
-        while limiter.allowed == before:
+        limit = limiter.allowed
+        answers = 0
+        while limiter.allowed == limit:
             limiter.request_succeeded()
             answers += 1
         needed.append(answers)
@@ -76,7 +77,8 @@ async def test_requested_waits_hold_for_all_requests() -> None:
 
 async def test_the_first_requests_are_staggered() -> None:
     time = FakeTime()
-    limiter, begun = RateLimiter(3, timing=time.timing, ramp=0.5), []
+    limiter = RateLimiter(3, timing=time.timing, ramp=0.5)
+    begun = []
     for _ in range(6):
         async with limiter.turn():
             begun.append(time.time)
@@ -142,8 +144,8 @@ async def test_an_allowance_counts_earlier_spending_and_money() -> None:
     with pytest.raises(AllowanceSpent, match=re.escape("0.0095 of the 0.0100")):
         await budget.reserve(1_000, 100)
     # A request that is too large by itself is reported as such.
-    words = re.escape("one request alone may use 1,100 of the 1,000 tokens allowed")
-    with pytest.raises(AllowanceSpent, match=words):
+    message = re.escape("one request alone may use 1,100 of the 1,000 tokens allowed")
+    with pytest.raises(AllowanceSpent, match=message):
         await Budget(Allowance(1_000), used=Usage(1, 500)).reserve(1_000, 400)
     dear = Budget(Allowance(cost=0.001), prices=Prices(1.0, 10.0))
     with pytest.raises(AllowanceSpent, match=re.escape("0.0020 of the 0.0010 allowed")):
@@ -197,7 +199,8 @@ def test_workers_exceed_an_allowance_by_one_request_each_at_most(
             budget.release(reserved)
 
     async def run() -> Budget:
-        budget, work = Budget(Allowance(allowed)), list(sizes)
+        budget = Budget(Allowance(allowed))
+        work = list(sizes)
         workers = (worker(budget, work) for _ in range(WORKERS))
         async with asyncio.timeout(20):
             ends = await asyncio.gather(*workers, return_exceptions=True)

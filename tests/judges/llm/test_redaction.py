@@ -73,19 +73,19 @@ HARMLESS = [
 ]
 
 
-AROUND = ("{}", "key={}", '"{}",', "see {} there", "({})", "x\n{}\ny", '"x\\n{}\\ny"')
+FRAMES = ("{}", "key={}", '"{}",', "see {} there", "({})", "x\n{}\ny", '"x\\n{}\\ny"')
 
 
 @pytest.mark.parametrize("kind", SECRETS)
 def test_a_secret_is_redacted_in_any_context(kind: str) -> None:
     secret = SECRETS[kind]
-    for around in AROUND:
-        redacted = DEFAULT.apply(around.format(secret)).text
+    for frame in FRAMES:
+        redacted = DEFAULT.apply(frame.format(secret)).text
         assert secret not in redacted
         assert secret[8:24] not in redacted
-        before, after = around.split("{}")
-        assert redacted.startswith(before + "[redacted ")
-        assert redacted.endswith("1]" + after)
+        prefix, suffix = frame.split("{}")
+        assert redacted.startswith(prefix + "[redacted ")
+        assert redacted.endswith("1]" + suffix)
 
 
 def test_a_secret_is_recognised_by_its_context_and_harmless_text_is_kept() -> None:
@@ -118,7 +118,7 @@ def test_a_literal_secret_is_redacted() -> None:
     for secret, text, redacted in [
         ("correct-horse", "xcorrect-horsex correct-horse", "x[redacted key 1]x [redacted key 1]"),
         ("hello ada@x", "so: hello ada@x.org", "so: [redacted key 1]"),  # they overlap
-        ("none", "none of them", "none of them"),  # it stands for no key
+        ("none", "none of them", "none of them"),  # the text that means no key
     ]:
         redaction = DEFAULT.with_secret(secret)
         assert redaction.apply(text).text == redacted
@@ -150,18 +150,19 @@ pieces = st.lists(
 def test_cuts_describe_the_redacted_text(parts: list[str]) -> None:
     text = " ".join(parts)
     redacted = DEFAULT.apply(text)
-    shown = original = 0
+    position = source = 0
     for cut in redacted.cuts:
-        kept = redacted.text[shown : cut.shown.start]
-        assert kept == text[original : cut.original.start]
-        if kept:
-            assert redacted.to_original(shown, cut.shown.start) == (original, cut.original.start)
+        unchanged = redacted.text[position : cut.shown.start]
+        assert unchanged == text[source : cut.original.start]
+        if unchanged:
+            assert redacted.to_original(position, cut.shown.start) == (source, cut.original.start)
         assert redacted.to_original(cut.shown.start, cut.shown.stop) == (
             cut.original.start,
             cut.original.stop,
         )
-        shown, original = cut.shown.stop, cut.original.stop
-    assert redacted.text[shown:] == text[original:]
+        position = cut.shown.stop
+        source = cut.original.stop
+    assert redacted.text[position:] == text[source:]
 
 
 @given(pieces, st.data())
@@ -173,10 +174,10 @@ def test_offsets_map_back_to_the_original(parts: list[str], data: st.DataObject)
     end = data.draw(st.integers(start, len(redacted.text)))
     first, last = redacted.to_original(start, end)
     assert 0 <= first <= last <= len(text)
-    touched = [cut for cut in redacted.cuts if cut.shown.start < end and start < cut.shown.stop]
-    if not touched:
+    overlapping = [cut for cut in redacted.cuts if cut.shown.start < end and start < cut.shown.stop]
+    if not overlapping:
         assert text[first:last] == redacted.text[start:end]
-    for cut in touched:
+    for cut in overlapping:
         assert first <= cut.original.start
         assert last >= cut.original.stop
 
@@ -191,7 +192,7 @@ BEGINNINGS: Final = [
     *(need for rule in DEFAULT_RULES for need in rule.keywords),
 ]
 
-IN_A_PROCESS: Final = """
+SEARCH_SCRIPT: Final = """
 import json, sys
 from pathlib import Path
 from mast_tui.redaction.engine import Redaction
@@ -202,18 +203,18 @@ for unit in units:
 """
 
 
-def looked_through(units: list[str], patterns: Path | None = None) -> int:
-    """Return how many long texts, each a repeated unit, are searched to the end."""
-    done = subprocess.run(
-        [sys.executable, "-c", IN_A_PROCESS],
+def count_searched(units: list[str], patterns: Path | None = None) -> int:
+    """Return the number of long texts, each a repeated unit, that are searched to the end."""
+    process = subprocess.run(
+        [sys.executable, "-c", SEARCH_SCRIPT],
         input=json.dumps([units, None if patterns is None else str(patterns)]) + "\n",
         capture_output=True,
         encoding="utf-8",
         check=False,
         timeout=300,
     )
-    assert done.stderr == ""
-    return len(done.stdout.splitlines())
+    assert process.stderr == ""
+    return len(process.stdout.splitlines())
 
 
 NEVER_ENDING: Final = [
@@ -224,23 +225,23 @@ NEVER_ENDING: Final = [
 
 @pytest.mark.slow
 def test_searching_takes_linear_time(tmp_path: Path) -> None:
-    assert looked_through(BEGINNINGS) == len(BEGINNINGS)
+    assert count_searched(BEGINNINGS) == len(BEGINNINGS)
     path = tmp_path / "patterns.txt"
     path.write_text("\n".join(NEVER_ENDING))
     units = ["<", '"', "a", "x", "=", "a ", "\u00e9"]
-    assert looked_through(units, path) == len(units)
+    assert count_searched(units, path) == len(units)
 
 
 @pytest.mark.slow
 def test_a_search_can_be_interrupted(tmp_path: Path) -> None:
     path = tmp_path / "patterns.txt"
     path.write_text("x.*?y|x")  # each of so many matches looks through the whole text
-    asked = json.dumps([["x"], str(path)]) + "\n"
-    # A shell has what it starts in the background ignore the signal.
-    heard = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
-    begun = heard + IN_A_PROCESS.replace("for unit", "print('begun', flush=True)\nfor unit")
+    request = json.dumps([["x"], str(path)]) + "\n"
+    # A shell makes its background processes ignore the signal.
+    prelude = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    script = prelude + SEARCH_SCRIPT.replace("for unit", "print('begun', flush=True)\nfor unit")
     with subprocess.Popen(
-        [sys.executable, "-c", begun],
+        [sys.executable, "-c", script],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -248,12 +249,12 @@ def test_a_search_can_be_interrupted(tmp_path: Path) -> None:
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
-        process.stdin.write(asked)
+        process.stdin.write(request)
         process.stdin.flush()
         assert process.stdout.readline() == "begun\n"
         os.kill(process.pid, signal.SIGINT)
-        _, told = process.communicate(timeout=120)
-    assert "KeyboardInterrupt" in told
+        _, errors = process.communicate(timeout=120)
+    assert "KeyboardInterrupt" in errors
 
 
 PATTERNS: Final = [
@@ -275,11 +276,11 @@ CORPUS: Final = [
 
 
 def spans(pattern: str, text: str) -> list[tuple[int, int]]:
-    """Return where Python's engine finds a pattern, or its group for the secret."""
+    """Return the ranges at which Python's engine finds a pattern, or its group for the secret."""
     compiled = re.compile(pattern, re.MULTILINE)
     group = compiled.groupindex.get("secret", 0)
-    found = (match.span(group) for match in compiled.finditer(text))
-    return [(start, end) for start, end in found if start < end]
+    matches = (match.span(group) for match in compiled.finditer(text))
+    return [(start, end) for start, end in matches if start < end]
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")
@@ -302,9 +303,9 @@ def test_patterns_match_any_text_as_in_python(pattern: str, text: str) -> None:
 @pytest.mark.slow
 def test_character_classes_match_python() -> None:
     for escape in [r"\d", r"\D", r"\w", r"\W", r"\s", r"\S"]:
-        every = "".join(map(chr, (*range(0xD800), *range(0xE000, sys.maxunicode + 1))))
+        characters = "".join(map(chr, (*range(0xD800), *range(0xE000, sys.maxunicode + 1))))
         rule = file_rule("text", escape, re2.compile(f"{in_re2(escape)}+"))
-        assert list(rule.ranges(every)) == spans(f"{escape}+", every)
+        assert list(rule.ranges(characters)) == spans(f"{escape}+", characters)
 
 
 # Pattern files
@@ -345,8 +346,8 @@ BAD_LINES = [
 
 
 def test_bad_slow_and_unreadable_patterns_are_reported(tmp_path: Path) -> None:
-    for text, words in BAD_LINES:
-        with pytest.raises(RedactionError, match=words) as caught:
+    for text, message in BAD_LINES:
+        with pytest.raises(RedactionError, match=message) as caught:
             Redaction.none().with_file(pattern_file(tmp_path, text))
         assert "redact.txt: line" in str(caught.value)
         assert "\n" not in str(caught.value)

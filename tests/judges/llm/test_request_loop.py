@@ -21,7 +21,7 @@ from mast_tui.judges.llm.request import (
     Unanswered,
 )
 from mast_tui.judges.llm.run.request_loop import AnswerLimits, RequestLoop
-from tests.judges.llm.scripted_model import Kept
+from tests.judges.llm.scripted_model import FakeLedger
 
 REQUEST = Request(("judge",), ("data",), {}, 10)
 ROOM = 100
@@ -38,10 +38,10 @@ class Scripted:
     script: list[Reply | Exception]
     rooms: list[int] = field(default_factory=list)
     corrections: list[Correction | None] = field(default_factory=list)
-    noted: list[str | None] = field(default_factory=list)
+    problems: list[str | None] = field(default_factory=list)
 
     def record_problem(self, problem: str | None) -> None:
-        self.noted.append(problem)
+        self.problems.append(problem)
 
     async def ask(
         self, request: Request, answer_tokens: SupportsInt, correction: Correction | None = None
@@ -49,30 +49,30 @@ class Scripted:
         self.rooms.append(int(answer_tokens))
         self.corrections.append(correction)
         await asyncio.sleep(0)
-        said = self.script.pop(0)
-        if isinstance(said, Exception):
-            raise said
-        return said
+        outcome = self.script.pop(0)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
 
-def number(text: str) -> int:
+def parse(text: str) -> int:
     """Parse the answer of these tests, a number."""
     if not text.isdigit():
         raise Malformed(f"{text!r} is no number")
     return int(text)
 
 
-def loop_of(asks: Scripted, ledger: Kept, room: AnswerLimits | None = None) -> RequestLoop:
+def loop_of(client: Scripted, ledger: FakeLedger, room: AnswerLimits | None = None) -> RequestLoop:
     return RequestLoop(
-        asks, ledger, room or AnswerLimits(ROOM), lambda request, room: f"{request.user} {room}"
+        client, ledger, room or AnswerLimits(ROOM), lambda request, room: f"{request.user} {room}"
     )
 
 
-async def ask(ledger: Kept, *script: Reply | Exception) -> tuple[int, list[int]]:
-    asks = Scripted(list(script))
-    answer = await loop_of(asks, ledger).answer(REQUEST, number, "#1 to #4")
-    assert not asks.script
-    return answer, asks.rooms
+async def ask(ledger: FakeLedger, *script: Reply | Exception) -> tuple[int, list[int]]:
+    client = Scripted(list(script))
+    answer = await loop_of(client, ledger).answer(REQUEST, parse, "#1 to #4")
+    assert not client.script
+    return answer, client.rooms
 
 
 QUESTIONS: list[tuple[list[Reply | Exception], int, list[int]]] = [
@@ -89,21 +89,21 @@ QUESTIONS: list[tuple[list[Reply | Exception], int, list[int]]] = [
 
 async def test_a_question_is_asked_until_its_answer_is_usable_and_never_again() -> None:
     for script, answer, rooms in QUESTIONS:
-        ledger = Kept()
+        ledger = FakeLedger()
         assert await ask(ledger, *script) == (answer, rooms)
-        replies = [one for one in script if isinstance(one, Reply)]
-        assert ledger.all == [(one, one is replies[-1]) for one in replies]
+        replies = [item for item in script if isinstance(item, Reply)]
+        assert ledger.all == [(item, item is replies[-1]) for item in replies]
         assert await ask(ledger) == (answer, [])
 
 
 async def test_two_unusable_answers_fail_the_trace() -> None:
-    for script, words in [
+    for script, message in [
         ([reply("a"), reply("b")], "#1 to #4 was unusable twice: 'b' is no number; it began"),
         ([reply("12", "length"), reply("123", "length")], "#1 to #4 was cut twice"),
         ([reply("x"), reply("1", "length"), reply("y")], "was unusable twice"),
     ]:
-        ledger = Kept()
-        with pytest.raises(TraceFails, match=words):
+        ledger = FakeLedger()
+        with pytest.raises(TraceFails, match=message):
             await ask(ledger, *script)
         assert not any(usable for _, usable in ledger.all)
         assert await ask(ledger, reply("7")) == (7, [ROOM])
@@ -114,70 +114,73 @@ THOUGHT = replace(reply("", "length"), tokens_in=5_000, tokens_out=4_000)
 
 
 async def test_a_thinking_model_gets_four_times_the_room() -> None:
-    asks, ledger, room = Scripted([THOUGHT, reply("7"), reply("8")]), Kept(), AnswerLimits(4_000)
-    assert await loop_of(asks, ledger, room).answer(REQUEST, number, "#1") == 7
+    client = Scripted([THOUGHT, reply("7"), reply("8")])
+    ledger = FakeLedger()
+    room = AnswerLimits(4_000)
+    assert await loop_of(client, ledger, room).answer(REQUEST, parse, "#1") == 7
     other = replace(REQUEST, user=("more",))
-    assert await loop_of(asks, ledger, room).answer(other, number, "#1") == 8
-    assert asks.rooms == [4_000, 16_000, 16_000]
+    assert await loop_of(client, ledger, room).answer(other, parse, "#1") == 8
+    assert client.rooms == [4_000, 16_000, 16_000]
     endless = Scripted([THOUGHT] * 3)
     with pytest.raises(
         Unanswered, match=r"reasoning about #1 used up the 32,000 .*--answer-tokens"
     ):
-        await loop_of(endless, Kept(), AnswerLimits(4_000)).answer(REQUEST, number, "#1")
+        await loop_of(endless, FakeLedger(), AnswerLimits(4_000)).answer(REQUEST, parse, "#1")
     assert endless.rooms == [4_000, 16_000, 32_000]
 
 
-async def test_the_second_request_says_what_was_wrong() -> None:
-    asks = Scripted([reply("x"), reply("y")])
+async def test_the_second_request_has_the_problem_of_the_first_answer() -> None:
+    client = Scripted([reply("x"), reply("y")])
     with pytest.raises(Unanswered, match="it began “y”"):
-        await loop_of(asks, Kept()).answer(REQUEST, number, "#1")
-    assert asks.corrections == [None, Correction("x", "'x' is no number")]
-    assert asks.noted == ["'x' is no number", "'y' is no number"]
+        await loop_of(client, FakeLedger()).answer(REQUEST, parse, "#1")
+    assert client.corrections == [None, Correction("x", "'x' is no number")]
+    assert client.problems == ["'x' is no number", "'y' is no number"]
 
 
 async def test_a_refusal_is_reported_briefly() -> None:
-    ledger = Kept()
-    words = "I will not\n\x1b[31m" + "judge this " * 100
+    ledger = FakeLedger()
+    text = "I will not\n\x1b[31m" + "judge this " * 100
     with pytest.raises(TraceFails) as error:
-        await ask(ledger, reply(words, "refusal"))
+        await ask(ledger, reply(text, "refusal"))
     assert "refused to judge #1 to #4: I will not" in str(error.value)
     assert str(error.value).isprintable()
     assert len(str(error.value)) < 300
-    assert ledger.all == [(reply(words, "refusal"), False)]
+    assert ledger.all == [(reply(text, "refusal"), False)]
 
 
 async def test_an_overflow_is_recorded() -> None:
     overflow = ContextOverflow("too long")
     scripts: list[list[Reply | Exception]] = [[overflow], [reply("1", "length"), overflow]]
     for script in scripts:
-        ledger = Kept()
-        for said in (script, []):
+        ledger = FakeLedger()
+        for replies in (script, []):
             with pytest.raises(ContextOverflow):
-                await ask(ledger, *said)
+                await ask(ledger, *replies)
 
 
 async def test_requests_over_a_known_limit_are_not_sent() -> None:
-    asks = Scripted([ContextOverflow("too long"), reply("7"), reply("8")])
-    loop = RequestLoop(asks, Kept(), AnswerLimits(ROOM), lambda request, room: f"{request} {room}")
-    for tokens, tried in ((100, 1), (101, 1), (100, 1)):
+    client = Scripted([ContextOverflow("too long"), reply("7"), reply("8")])
+    limits = AnswerLimits(ROOM)
+    loop = RequestLoop(client, FakeLedger(), limits, lambda request, room: f"{request} {room}")
+    for tokens, attempts in ((100, 1), (101, 1), (100, 1)):
         with pytest.raises(ContextOverflow):
-            await loop.answer(replace(REQUEST, tokens=tokens), number, "#1")
-        assert len(asks.rooms) == tried
-    assert await loop.answer(replace(REQUEST, tokens=99), number, "#1") == 7
+            await loop.answer(replace(REQUEST, tokens=tokens), parse, "#1")
+        assert len(client.rooms) == attempts
+    assert await loop.answer(replace(REQUEST, tokens=99), parse, "#1") == 7
     loop.forget_limits()
-    assert await loop.answer(replace(REQUEST, tokens=101), number, "#1") == 8
+    assert await loop.answer(replace(REQUEST, tokens=101), parse, "#1") == 8
 
 
 async def test_fatal_errors_are_passed_on() -> None:
     for error in [AllowanceSpent("spent"), RunStops("no"), TraceFails("hm")]:
-        ledger = Kept()
+        ledger = FakeLedger()
         with pytest.raises(type(error)):
             await ask(ledger, reply("x"), error)
         assert ledger.all == [(reply("x"), False)]
 
 
 async def test_an_unreadable_recorded_answer_is_requested_again() -> None:
-    ledger = Kept()
+    ledger = FakeLedger()
     await ask(ledger, reply("7"))
     ledger.usable = dict.fromkeys(ledger.usable, reply("of another time"))
     assert await ask(ledger, reply("8")) == (8, [ROOM])
@@ -196,11 +199,11 @@ FULL_CONTEXTS: list[tuple[list[Reply | Exception], int]] = [
 
 async def test_an_answer_without_room_needs_a_shorter_request() -> None:
     for script, limit in FULL_CONTEXTS:
-        ledger = Kept()
+        ledger = FakeLedger()
         with pytest.raises(ContextOverflow) as caught:
             await ask(ledger, *script)
         assert caught.value.context_limit == limit
-        assert [(kept.text, usable) for kept, usable in ledger.all] == [
+        assert [(recorded.text, usable) for recorded, usable in ledger.all] == [
             (CUT.text, False),
             ("", True),
         ]
@@ -211,12 +214,12 @@ async def test_an_answer_without_room_needs_a_shorter_request() -> None:
 async def test_an_answer_cut_by_its_limit_gets_more_room() -> None:
     for tokens in [(3_596, 60), (4_000, 96)]:
         cut = replace(CUT, tokens_in=tokens[0], tokens_out=tokens[1])
-        assert await ask(Kept(), cut, reply("123")) == (123, [ROOM, 2 * ROOM])
+        assert await ask(FakeLedger(), cut, reply("123")) == (123, [ROOM, 2 * ROOM])
 
 
 async def test_usage_of_a_cut_request_is_recorded_and_similar_answers_withdrawn() -> None:
     cut = replace(reply("7"), tokens_in=4_096, tokens_out=9)
-    ledger = Kept()
+    ledger = FakeLedger()
     with pytest.raises(ContextOverflow):
         await ask(
             ledger, ContextOverflow("it was cut", context_limit=4_096, truncated_usage=cut.usage)
@@ -229,8 +232,8 @@ async def test_usage_of_a_cut_request_is_recorded_and_similar_answers_withdrawn(
 
 async def test_one_task_asks_until_an_answer_is_usable() -> None:
     room = AnswerLimits(4_000)
-    asks = Scripted([THOUGHT, *(reply(str(n)) for n in range(4))])
-    loops = [loop_of(asks, Kept(), room) for _ in range(4)]
-    questions = (loop.answer(REQUEST, number, "#1") for loop in loops)
+    client = Scripted([THOUGHT, *(reply(str(n)) for n in range(4))])
+    loops = [loop_of(client, FakeLedger(), room) for _ in range(4)]
+    questions = (loop.answer(REQUEST, parse, "#1") for loop in loops)
     assert sorted(await asyncio.gather(*questions)) == [0, 1, 2, 3]
-    assert asks.rooms == [4_000, 16_000, 16_000, 16_000, 16_000]
+    assert client.rooms == [4_000, 16_000, 16_000, 16_000, 16_000]

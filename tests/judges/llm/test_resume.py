@@ -19,7 +19,7 @@ import pytest
 
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.events.types import Judged
-from tests.judges.llm.made_answers import said, shown, write_conversations
+from tests.judges.llm.made_answers import judgement, request_spans, write_conversations
 from tests.judges.llm.server import Action, ModelServer, answer
 
 pytestmark = pytest.mark.slow
@@ -40,24 +40,24 @@ class Runner:
 
     def begin(self, server: ModelServer, traces: str) -> int:
         """Start a run over a file; return its process id, or the exit code of the first run."""
-        words = (
+        arguments = (
             *("judge", traces, "--judge", "llm", "--model", "test-model"),
             *("--base-url", server.base_url, "--concurrency", str(CONCURRENCY)),
             *("--quiet", "--json", "--workspace", f"{traces}.db"),
         )
         assert self.program.stdin is not None
-        self.program.stdin.write(json.dumps(words) + "\n")
+        self.program.stdin.write(json.dumps(arguments) + "\n")
         self.program.stdin.flush()
-        return self.ended()
+        return self.wait()
 
-    def ended(self) -> int:
+    def wait(self) -> int:
         """Wait for the end of the run; return its exit code or negative signal number."""
         assert self.program.stdout is not None
         line = self.program.stdout.readline()
         assert line, "the program has gone"
         return int(line)
 
-    def said(self, name: str) -> str:
+    def read_output(self, name: str) -> str:
         return (self.folder / name).read_text()
 
     @contextmanager
@@ -83,7 +83,7 @@ def runner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runner]:
         stdout=subprocess.PIPE,
         text=True,
     )
-    with program, ModelServer(right) as server:
+    with program, ModelServer(valid_answer) as server:
         runner = Runner(folder, program)
         write_conversations(folder / "first.jsonl", 1)
         assert runner.begin(server, "first.jsonl") == 0  # in the program: it loads all there is
@@ -92,47 +92,48 @@ def runner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runner]:
         program.stdin.close()
 
 
-def right(body: dict[str, Any], _: int) -> Action:
-    return answer(said(body), tokens_in=3_000, tokens_out=500).after(0.004)
+def valid_answer(body: dict[str, Any], _: int) -> Action:
+    return answer(judgement(body), tokens_in=3_000, tokens_out=500).after(0.004)
 
 
-class Killing:
+class KillingScript:
     """A server script that kills the client soon after a certain request."""
 
     def __init__(self) -> None:
         self._random = random.Random(5)
-        self._at: int | None = None
+        self._request: int | None = None
         self._pid = 0
         self._lock = threading.Lock()
 
     def kill_at(self, request: int, pid: int) -> None:
         with self._lock:
-            self._at, self._pid = request, pid
+            self._request = request
+            self._pid = pid
 
     def __call__(self, body: dict[str, Any], n: int) -> Action:
         with self._lock:
-            if self._at is not None and n >= self._at:
-                self._at = None
+            if self._request is not None and n >= self._request:
+                self._request = None
                 soon = self._random.uniform(0.0, 0.025)
                 threading.Timer(soon, os.kill, (self._pid, signal.SIGKILL)).start()
-        return right(body, n)
+        return valid_answer(body, n)
 
 
 def test_a_killed_run_loses_and_doubles_nothing(runner: Runner) -> None:
     traces = "killed.jsonl"
     write_conversations(runner.folder / traces, TRACES)
-    script = Killing()
+    script = KillingScript()
     with ModelServer(script) as server:
         for kill in range(KILLS):
             script.kill_at(len(server.chats) + 3 + kill % 5, runner.begin(server, traces))
-            assert runner.ended() == -signal.SIGKILL
+            assert runner.wait() == -signal.SIGKILL
         assert len(server.chats) < TRACES, "the kills came too late to interrupt anything"
         runner.begin(server, traces)
-        assert runner.ended() == 0
+        assert runner.wait() == 0
         chats = server.chats
     assert len(chats) <= TRACES + KILLS * CONCURRENCY
-    assert len({shown(chat.body)[0] for chat in chats}) == TRACES
-    summary = json.loads(runner.said("out.txt"))
+    assert len({request_spans(chat.body)[0] for chat in chats}) == TRACES
+    summary = json.loads(runner.read_output("out.txt"))
     with runner.workspace(traces) as workspace:
         assert_all_judged_once(workspace)
         [run] = workspace.runs()
@@ -141,9 +142,9 @@ def test_a_killed_run_loses_and_doubles_nothing(runner: Runner) -> None:
         # What was answered and kept was not asked again: the rest are requests under way when
         # a process died.
         assert run.usage.requests == TRACES
-        before = state(workspace)
+        state_before = state(workspace)
         workspace.rebuild()
-        assert state(workspace) == before
+        assert state(workspace) == state_before
 
 
 def assert_all_judged_once(workspace: Workspace) -> None:
@@ -153,7 +154,7 @@ def assert_all_judged_once(workspace: Workspace) -> None:
         assert len(ids) == len(set(ids)) == TRACES == len(workspace.traces())
     passes = workspace.passes()
     assert len(passes) == TRACES
-    assert all(one.finished for one in passes)
+    assert all(annotator_pass.finished for annotator_pass in passes)
 
 
 def state(workspace: Workspace) -> tuple[object, ...]:
@@ -169,15 +170,15 @@ def test_a_signal_ends_a_run_cleanly(runner: Runner, name: signal.Signals) -> No
     def script(body: dict[str, Any], n: int) -> Action:
         if n == 6:
             os.kill(pid, name)
-        return right(body, n)
+        return valid_answer(body, n)
 
     with ModelServer(script) as server:
         pid = runner.begin(server, traces)
-        assert runner.ended() == 128 + name
-        told = runner.said("err.txt")
-        assert told.count("\n") == 1, told
-        assert "the same command continues the run" in told
-        document = json.loads(runner.said("out.txt"))
+        assert runner.wait() == 128 + name
+        errors = runner.read_output("err.txt")
+        assert errors.count("\n") == 1, errors
+        assert "the same command continues the run" in errors
+        document = json.loads(runner.read_output("out.txt"))
         assert document["stopped"] == "cancelled"
         assert 1 <= document["requests"]["now"] <= document["requests"]["run"]
         with runner.workspace(traces) as workspace:
@@ -185,7 +186,7 @@ def test_a_signal_ends_a_run_cleanly(runner: Runner, name: signal.Signals) -> No
             assert run.finished_at is None
             assert run.usage.requests >= 1
         runner.begin(server, traces)
-        assert runner.ended() == 0
+        assert runner.wait() == 0
         assert len(server.chats) <= 20 + CONCURRENCY
     with runner.workspace(traces) as workspace:
         assert workspace.usage(run.id).requests == 20

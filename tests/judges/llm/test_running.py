@@ -32,7 +32,7 @@ from mast_tui.redaction.rules import SecretRule
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import Usage
 from tests.judges.llm.bench import Bench, traces
-from tests.judges.llm.made_answers import said, user_text
+from tests.judges.llm.made_answers import judgement, user_text
 from tests.judges.llm.server import Action, Script, answer, hang, status
 
 pytestmark = pytest.mark.slow
@@ -44,34 +44,36 @@ def reply(text: str, *, finish: str = "stop") -> Action:
     return answer(text, tokens_in=3_000, tokens_out=500, finish=finish)
 
 
-def right(body: Body, n: int) -> Action:
-    return reply(said(body))
+def valid_answer(body: Body, n: int) -> Action:
+    return reply(judgement(body))
 
 
 @pytest.fixture
 def six(bench: Bench) -> Bench:
+    """A bench with six runs and a server that answers correctly."""
     bench.write(6)
-    bench.server.script = right
+    bench.server.script = valid_answer
     return bench
 
 
 @pytest.fixture
 def many(bench: Bench) -> Bench:
+    """A bench with twelve runs and a server that answers correctly."""
     bench.write(12)
-    bench.server.script = right
+    bench.server.script = valid_answer
     return bench
 
 
 def test_a_run_stores_labels_verdicts_and_usage(six: Bench) -> None:
-    told: list[Progress] = []
-    used: list[Usage] = []
-    summary = six.judge(watch=Watch(on_trace=told.append, on_use=used.append))
+    reports: list[Progress] = []
+    usages: list[Usage] = []
+    summary = six.judge(watch=Watch(on_trace=reports.append, on_use=usages.append))
     assert len(six.chats) == 6
     assert dict(summary.traces) == {TraceStatus.JUDGED: 6}
     assert summary.by_mode == {"step_repetition": 6}
     assert summary.quotes == QuoteCounts(exact=6)
-    assert summary.usage == Usage(6, 18_000, 3_000) == used[-1]
-    assert [progress.done for progress in told] == [1, 2, 3, 4, 5, 6]
+    assert summary.usage == Usage(6, 18_000, 3_000) == usages[-1]
+    assert [progress.done for progress in reports] == [1, 2, 3, 4, 5, 6]
     six.assert_each_judged_once(6)
     label = six.workspace.labels()[0]
     assert label.evidence is not None
@@ -97,13 +99,13 @@ def test_traces_are_judged_once_and_again_when_they_have_grown(six: Bench) -> No
     six.write(1, spans=7)
     six.server.script = lambda _body, _n: status(400, "no such thing")
     assert six.judge().traces[TraceStatus.FAILED] == 1
-    six.server.script = right
+    six.server.script = valid_answer
     assert dict(six.judge().traces) == {TraceStatus.KNOWN: 5, TraceStatus.JUDGED: 1}
 
 
 def test_a_failed_trace_is_reported_and_retried_by_the_same_command(six: Bench) -> None:
     six.server.script = lambda body, n: (
-        reply("no JSON at all") if "run 3 " in str(body) else right(body, n)
+        reply("no JSON at all") if "run 3 " in str(body) else valid_answer(body, n)
     )
     summary = six.judge()
     assert dict(summary.traces) == {TraceStatus.JUDGED: 5, TraceStatus.FAILED: 1}
@@ -112,26 +114,26 @@ def test_a_failed_trace_is_reported_and_retried_by_the_same_command(six: Bench) 
     assert failure.problem
     [run] = six.workspace.runs()
     assert [trace.problem for trace in run.traces if trace.problem] == [failure.problem]
-    before = len(six.chats)
-    six.server.script = right
+    earlier = len(six.chats)
+    six.server.script = valid_answer
     assert dict(six.judge().traces) == {TraceStatus.KNOWN: 5, TraceStatus.JUDGED: 1}
-    assert len(six.chats) == before + 1
+    assert len(six.chats) == earlier + 1
     six.assert_each_judged_once(6)
 
 
 def once(action: Action) -> Script:
-    return lambda body, n: action if n == 1 else right(body, n)
+    return lambda body, n: action if n == 1 else valid_answer(body, n)
 
 
 def cut_answer_once(body: Body, n: int) -> Action:
-    text = said(body)
+    text = judgement(body)
     return reply(text[: len(text) // 2], finish="length") if n == 1 else reply(text)
 
 
 def no_schema(body: Body, n: int) -> Action:
     if "response_format" in body:
         return status(400, "'response_format' is not supported", param="response_format")
-    return right(body, n)
+    return valid_answer(body, n)
 
 
 ODD_SERVERS: dict[str, Script] = {
@@ -140,23 +142,23 @@ ODD_SERVERS: dict[str, Script] = {
     "cut once": once(reply("a long answer").cut(40)),
     "cut answer once": cut_answer_once,
     "no schema": no_schema,
-    "in prose": lambda body, _n: reply(f"<think>so</think>Here:\n```json\n{said(body)}\n```"),
+    "in prose": lambda body, _n: reply(f"<think>so</think>Here:\n```json\n{judgement(body)}\n```"),
 }
 
 
 @pytest.mark.parametrize("name", ODD_SERVERS)
 def test_odd_servers_lose_and_double_nothing(six: Bench, name: str) -> None:
-    heard: list[str] = []
+    waits: list[str] = []
     six.server.script = ODD_SERVERS[name]
-    summary = six.judge(watch=Watch(on_wait=heard.append))
+    summary = six.judge(watch=Watch(on_wait=waits.append))
     assert dict(summary.traces) == {TraceStatus.JUDGED: 6}
     six.assert_each_judged_once(6)
     [run] = six.workspace.runs()
     assert run.settings is not None
-    taken = name != "no schema"
-    assert run.settings.form == summary.form == ("json_schema" if taken else "text")
-    assert any("does not accept a JSON schema" in words for words in heard) is not taken
-    assert taken or set(heard) <= set(summary.remarks)
+    is_accepted = name != "no schema"
+    assert run.settings.form == summary.form == ("json_schema" if is_accepted else "text")
+    assert any("does not accept a JSON schema" in message for message in waits) is not is_accepted
+    assert is_accepted or set(waits) <= set(summary.remarks)
 
 
 @pytest.mark.parametrize(
@@ -169,13 +171,13 @@ def test_odd_servers_lose_and_double_nothing(six: Bench, name: str) -> None:
 def test_a_stopped_run_is_resumed_by_the_same_command(
     six: Bench, action: Action, word: str
 ) -> None:
-    six.server.script = lambda body, n: right(body, n) if n < 2 else action
+    six.server.script = lambda body, n: valid_answer(body, n) if n < 2 else action
     summary = six.judge(concurrency=1)
     assert summary.stopped is not None
     assert word in summary.stopped
     [run] = six.workspace.runs()
     assert (run.finished_at, run.usage.requests) == (None, 2)
-    six.server.script = right
+    six.server.script = valid_answer
     summary = six.judge(concurrency=1)
     assert (summary.resumed, summary.run_id) == (True, run.id)
     assert summary.traces[TraceStatus.JUDGED] >= 4
@@ -206,7 +208,8 @@ def test_each_run_keeps_to_its_allowance(six: Bench, allowance: Allowance) -> No
 
 def test_a_resumed_run_keeps_its_allowance(six: Bench) -> None:
     async def cancelled() -> None:
-        two, seen = asyncio.Event(), []
+        seen: list[Progress] = []
+        two = asyncio.Event()
 
         def on_trace(progress: Progress) -> None:
             seen.append(progress)
@@ -223,11 +226,11 @@ def test_a_resumed_run_keeps_its_allowance(six: Bench) -> None:
         with pytest.raises(asyncio.CancelledError):
             await task
 
-    six.server.script = lambda body, n: hang() if n >= 2 else right(body, n)
+    six.server.script = lambda body, n: hang() if n >= 2 else valid_answer(body, n)
     asyncio.run(cancelled())
     [run] = six.workspace.runs()
     assert (run.finished_at, run.usage) == (None, Usage(2, 6_000, 1_000))
-    six.server.script = right
+    six.server.script = valid_answer
     summary = six.judge(allowance=Allowance(tokens=9_000), concurrency=1)
     assert summary.ending == ALLOWANCE_SPENT, "what was spent before counts"
     assert summary.usage.tokens_in + summary.usage.tokens_out <= 9_000
@@ -242,38 +245,38 @@ def test_a_judge_runs_in_one_process_at_a_time(six: Bench) -> None:
 
 
 def test_few_traces_are_open_at_once(many: Bench) -> None:
-    drawn: list[Trace] = []
-    open_ones: list[int] = []
+    opened: list[Trace] = []
+    open_counts: list[int] = []
 
     def counted() -> Iterator[Trace]:
         for trace in traces(many.runs):
-            drawn.append(trace)
+            opened.append(trace)
             yield trace
 
     def on_trace(_: Progress) -> None:
-        open_ones.append(len(drawn) - len(open_ones))
+        open_counts.append(len(opened) - len(open_counts))
 
     many.server.script = lambda body, n: (
-        right(body, n) if n <= FIRST else right(body, n).when_together(4)
+        valid_answer(body, n) if n <= FIRST else valid_answer(body, n).when_together(4)
     )
     watch = Watch(on_trace=on_trace)
     asyncio.run(run_model_judge(many.setup(concurrency=4), counted(), many.workspace, watch=watch))
-    assert len(drawn) == len(open_ones) == 12
-    assert 4 <= max(open_ones) <= 6
+    assert len(opened) == len(open_counts) == 12
+    assert 4 <= max(open_counts) <= 6
     assert many.server.most_in_flight == 4
 
 
 def test_findings_are_stored_after_each_window(bench: Bench) -> None:
     bench.write(1, spans=120)
-    parts: list[int] = []
+    counts: list[int] = []
     bench.server.script = lambda body, _n: answer(
-        said(body), tokens_in=len(json.dumps(body["messages"])) // 4
+        judgement(body), tokens_in=len(json.dumps(body["messages"])) // 4
     )
-    watch = Watch(on_window=lambda key, _: parts.append(len(bench.workspace.labels(trace_id=key))))
+    watch = Watch(on_window=lambda key, _: counts.append(len(bench.workspace.labels(trace_id=key))))
     summary = bench.judge(watch=watch, parameters=Parameters("test-model", window_tokens=1_500))
     windows = sum("Judge these modes" in user_text(chat.body) for chat in bench.chats)
     assert windows > 2
-    assert len(parts) == windows
+    assert len(counts) == windows
     assert summary.suggestions == len(bench.workspace.labels()) == windows
     [run] = bench.workspace.runs()
     assert run.traces[0].windows == windows
@@ -313,13 +316,13 @@ def test_a_run_of_failures_stops_after_eight_requests(
 def test_repeated_failures_stop_a_run_also_later(
     failure: Callable[[int], Action], many: Bench
 ) -> None:
-    many.server.script = lambda body, n: right(body, n) if n < 4 else failure(n)
+    many.server.script = lambda body, n: valid_answer(body, n) if n < 4 else failure(n)
     summary = many.judge(concurrency=1)
     assert summary.traces[TraceStatus.JUDGED] == 4
     assert 3 <= summary.traces[TraceStatus.FAILED] < 8, "requests under way end first"
     assert summary.stopped is not None
     assert "3 traces in a row failed for the same reason" in summary.stopped
-    many.server.script = right
+    many.server.script = valid_answer
     assert dict(many.judge(concurrency=1).traces) == {TraceStatus.KNOWN: 4, TraceStatus.JUDGED: 8}
 
 
@@ -331,38 +334,38 @@ def test_earlier_failures_do_not_stop_a_resumed_run(many: Bench) -> None:
     failed = [f"run {int(trace.trace_id.split('-')[1])} says" for trace in run.traces]
     assert 3 <= len(failed) < 12
     many.server.script = lambda body, n: (
-        refused if any(words in user_text(body) for words in failed) else right(body, n)
+        refused if any(text in user_text(body) for text in failed) else valid_answer(body, n)
     )
     second = many.judge(concurrency=1)
     assert second.stopped is None
     assert second.traces == {TraceStatus.FAILED: len(failed), TraceStatus.JUDGED: 12 - len(failed)}
 
 
-def test_redaction_is_part_of_the_judge_s_name(bench: Bench, tmp_path: Path) -> None:
+def test_the_name_of_a_judge_depends_on_its_redaction(bench: Bench, tmp_path: Path) -> None:
     patterns = tmp_path / "patterns.txt"
     patterns.write_text("customer = cust-[0-9]{6}\n", "utf-8")
     keyed = bench.setup(redaction=Redaction.default().with_secret("a-secret-of-mine"))
-    own = bench.setup(redaction=Redaction.default().with_file(patterns))
+    with_patterns = bench.setup(redaction=Redaction.default().with_file(patterns))
     bare = bench.setup(redaction=Redaction.none())
     usual = bench.setup()
     assert keyed.judge == usual.judge, "a key shapes no answers"
-    assert len({usual.judge, own.judge, bare.judge}) == 3
+    assert len({usual.judge, with_patterns.judge, bare.judge}) == 3
     assert dict(usual.settings().parameters)["redaction"] == "default"
     assert dict(bare.settings().parameters)["redaction"] == "none"
 
 
 def test_a_slow_pattern_fails_its_trace_only(six: Bench) -> None:
-    words = "the pattern “x.*?y|x” takes too long"
+    message = "the pattern “x.*?y|x” takes too long"
 
-    def places(text: str) -> Iterator[tuple[int, int]]:
+    def ranges(text: str) -> Iterator[tuple[int, int]]:
         if "run 4" in text:
-            raise TraceFails(words)
+            raise TraceFails(message)
         yield from ()
 
-    summary = six.judge(redaction=Redaction((SecretRule("text", places),)))
+    summary = six.judge(redaction=Redaction((SecretRule("text", ranges),)))
     assert dict(summary.traces) == {TraceStatus.JUDGED: 5, TraceStatus.FAILED: 1}
     (failed,) = summary.failed
-    assert (failed.path.name, failed.problem) == ("run-0004.json", words)
+    assert (failed.path.name, failed.problem) == ("run-0004.json", message)
 
 
 def test_shortened_texts_are_counted(bench: Bench) -> None:
@@ -370,14 +373,14 @@ def test_shortened_texts_are_counted(bench: Bench) -> None:
     path = bench.runs / "run-0001.json"
     path.write_text(path.read_text().replace("line 2", "line 2 " + "word " * 40_000))
     bench.server.script = lambda body, _n: answer(
-        said(body),
-        tokens_in=estimate("".join(one["content"] for one in body["messages"])),  # type: ignore[attr-defined]
+        judgement(body),
+        tokens_in=estimate("".join(message["content"] for message in body["messages"])),  # type: ignore[attr-defined]
     )
     summary = bench.judge()
     assert (dict(summary.traces), summary.shortened) == ({TraceStatus.JUDGED: 2}, 1)
     assert summary.remarks == {}
-    noted = [trace.remarks for trace in bench.workspace.runs()[0].traces]
-    assert sum(bool(remarks) for remarks in noted) == 1
+    trace_remarks = [trace.remarks for trace in bench.workspace.runs()[0].traces]
+    assert sum(bool(remarks) for remarks in trace_remarks) == 1
 
 
 # The lock of a run
@@ -387,16 +390,16 @@ JUDGE = "judge:m@12345678"
 
 
 def test_one_process_runs_a_judge_on_a_workspace(tmp_path: Path) -> None:
-    place = tmp_path / "workspace.db"
-    with run_lock(place, JUDGE):
+    database = tmp_path / "workspace.db"
+    with run_lock(database, JUDGE):
         with (
             pytest.raises(RunStops, match="another process is running judge:m@12345678"),
-            run_lock(place, JUDGE),
+            run_lock(database, JUDGE),
         ):
             pass
-        with run_lock(place, "judge:n@12345678"), run_lock(tmp_path / "other.db", JUDGE):
+        with run_lock(database, "judge:n@12345678"), run_lock(tmp_path / "other.db", JUDGE):
             pass
-    with run_lock(place, JUDGE):
+    with run_lock(database, JUDGE):
         pass
     assert list(tmp_path.iterdir()) == []
     # Without a file there is no lock.
@@ -406,14 +409,14 @@ def test_one_process_runs_a_judge_on_a_workspace(tmp_path: Path) -> None:
 
 
 def test_a_killed_process_leaves_no_lock(tmp_path: Path) -> None:
-    place = tmp_path / "workspace.db"
+    database = tmp_path / "workspace.db"
     pid = os.fork()
     if pid == 0:
-        with run_lock(place, JUDGE):
+        with run_lock(database, JUDGE):
             os._exit(0)
     os.waitpid(pid, 0)
     assert len(list(tmp_path.iterdir())) == 1
-    with run_lock(place, JUDGE):
+    with run_lock(database, JUDGE):
         pass
     assert list(tmp_path.iterdir()) == []
 
@@ -443,7 +446,8 @@ async def test_an_error_after_cancellation_is_not_printed() -> None:
     printed: list[dict[str, Any]] = []
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _loop, context: printed.append(context))
-    writer, failing = WriterThread(), threading.Event()
+    writer = WriterThread()
+    failing = threading.Event()
 
     def fail() -> None:
         failing.wait(10)
@@ -461,7 +465,7 @@ async def test_an_error_after_cancellation_is_not_printed() -> None:
     assert printed == []
 
 
-class Kept:
+class BlockStore:
     """Numbers added in blocks, all or nothing."""
 
     def __init__(self) -> None:
@@ -487,44 +491,46 @@ class Kept:
         return number
 
 
-async def added_while_busy(kept: Kept, *numbers: int) -> list[int | BaseException]:
+async def added_while_busy(store: BlockStore, *numbers: int) -> list[int | BaseException]:
     """Return the results of additions that were requested while the thread was busy."""
-    writer, busy = WriterThread(), threading.Event()
-    writer.together = kept.together
+    writer = WriterThread()
+    busy = threading.Event()
+    writer.together = store.together
     first = asyncio.create_task(writer.do(partial(busy.wait, 10)))
     await asyncio.sleep(0)
-    tasks = [asyncio.create_task(writer.do(partial(kept.add, number))) for number in numbers]
+    tasks = [asyncio.create_task(writer.do(partial(store.add, number))) for number in numbers]
     await asyncio.sleep(0)
     busy.set()
     await first
-    came = await asyncio.gather(*tasks, return_exceptions=True)
+    results = await asyncio.gather(*tasks, return_exceptions=True)
     await writer.close()
-    return came
+    return results
 
 
 async def test_waiting_work_is_done_together_and_fails_separately() -> None:
-    kept = Kept()
-    assert await added_while_busy(kept, 1, 2, 3) == [1, 2, 3]
-    assert kept.blocks == [[1, 2, 3]]
-    kept = Kept()
-    one, two, three = await added_while_busy(kept, 1, -2, 3)
-    assert [one, three] == [1, 3]
-    assert isinstance(two, ValueError)
-    assert kept.blocks == [[1], [3]]
+    store = BlockStore()
+    assert await added_while_busy(store, 1, 2, 3) == [1, 2, 3]
+    assert store.blocks == [[1, 2, 3]]
+    store = BlockStore()
+    first, second, third = await added_while_busy(store, 1, -2, 3)
+    assert [first, third] == [1, 3]
+    assert isinstance(second, ValueError)
+    assert store.blocks == [[1], [3]]
 
 
 async def test_handed_over_work_is_done_in_order() -> None:
-    kept = Kept()
-    writer, busy = WriterThread(), threading.Event()
-    writer.together = kept.together
+    store = BlockStore()
+    writer = WriterThread()
+    busy = threading.Event()
+    writer.together = store.together
     writer.hand_over(partial(busy.wait, 10))
-    first = asyncio.create_task(writer.do(partial(kept.add, 1)))
+    first = asyncio.create_task(writer.do(partial(store.add, 1)))
     await asyncio.sleep(0)
-    writer.hand_over(partial(kept.add, 2))
-    last = asyncio.create_task(writer.do(partial(kept.add, 3)))
+    writer.hand_over(partial(store.add, 2))
+    last = asyncio.create_task(writer.do(partial(store.add, 3)))
     await asyncio.sleep(0)
     busy.set()
     assert [await first, await last] == [1, 3]
-    writer.hand_over(partial(kept.add, 4))
+    writer.hand_over(partial(store.add, 4))
     await writer.close()
-    assert kept.blocks == [[1], [2], [3], [4]]
+    assert store.blocks == [[1], [2], [3], [4]]

@@ -32,9 +32,9 @@ from tests.judges.llm.asking import after, asking, error_from, reply_to
 from tests.judges.llm.server import MODEL, Action, answer, document, html, raw, status
 
 
-def used(usage: Mapping[str, object]) -> Action:
-    said = {"message": {"role": "assistant", "content": "ok"}, "finish_reason": "stop"}
-    return document({"choices": [said], "usage": usage})
+def answer_with_usage(usage: Mapping[str, object]) -> Action:
+    choice = {"message": {"role": "assistant", "content": "ok"}, "finish_reason": "stop"}
+    return document({"choices": [choice], "usage": usage})
 
 
 # Token counts
@@ -51,7 +51,9 @@ USAGES: list[tuple[dict[str, object], int]] = [
 async def test_thinking_and_cached_tokens_are_counted() -> None:
     for usage, tokens_out in USAGES:
         budget = Budget()
-        async with asking(used({"prompt_tokens": 300, **usage}), budget=budget) as chat:
+        async with asking(
+            answer_with_usage({"prompt_tokens": 300, **usage}), budget=budget
+        ) as chat:
             reply = await chat.ask()
         assert (reply.tokens_in, reply.tokens_out) == (300, tokens_out)
         assert reply.tokens_cached == (256 if "prompt_tokens_details" in usage else 0)
@@ -77,9 +79,9 @@ async def test_a_silent_cut_is_noticed_by_its_token_count() -> None:
         async with asking(answer("ok", tokens_in=count), budget=(budget := Budget())) as chat:
             for sample in range(2):
                 if cut:
-                    words = f"only {count:,} tokens of about {tokens:,}.*OLLAMA_CONTEXT_LENGTH"
+                    message = f"only {count:,} tokens of about {tokens:,}.*OLLAMA_CONTEXT_LENGTH"
                     await chat.fails(
-                        ContextOverflow, words, text=text, tokens=tokens, sample=sample
+                        ContextOverflow, message, text=text, tokens=tokens, sample=sample
                     )
                 else:
                     assert (await chat.ask(text, tokens=tokens, sample=sample)).tokens_in == count
@@ -144,12 +146,12 @@ async def test_an_overflow_reports_the_room_left_for_an_answer() -> None:
 
 # Refusals
 
-UNKNOWN = status(404, "The model `test-model` does not exist")
+UNKNOWN_MODEL = status(404, "The model `test-model` does not exist")
 KEY_WORDS = "refuses the key in OPENAI_API_KEY"
 
 
 async def test_fatal_errors_stop_the_run_at_once() -> None:
-    for action, words in [
+    for action, message in [
         (status(401, "Incorrect API key"), "OPENAI_API_KEY"),
         (status(403, "not in your country"), "not in your country"),
         (status(429, "over", code="insufficient_quota"), "no credit"),
@@ -170,13 +172,13 @@ async def test_fatal_errors_stop_the_run_at_once() -> None:
     ]:  # fmt: skip
         async with asking(action, key="sk-secret-1") as chat:
             for _ in range(2):
-                error = await chat.fails(RunStops, words)
+                error = await chat.fails(RunStops, message)
             assert len(chat.chats) == 1
         assert "\n" not in str(error)
         assert "set OPENAI_API_KEY" in str(await error_from(status(401)))  # where none is set
 
 
-async def test_an_unknown_model_is_reported_with_the_models_there_are_once() -> None:
+async def test_an_unknown_model_is_reported_once_with_the_available_models() -> None:
     for action in [
         status(404, "The model `test-model` does not exist", code="model_not_found"),
         status(404, 'model "test-model" not found, try pulling it first'),
@@ -185,12 +187,12 @@ async def test_an_unknown_model_is_reported_with_the_models_there_are_once() -> 
     ]:
         async with asking(action, models=[f"model-{n}" for n in range(7)]) as chat:
             await chat.fails(RunStops, "test-model.*model-0, model-1.*2 more")
-    async with asking(UNKNOWN.when_together(16), models=["other"]) as chat:
-        ends = await asyncio.gather(*(chat.ask() for _ in range(20)), return_exceptions=True)
+    async with asking(UNKNOWN_MODEL.when_together(16), models=["other"]) as chat:
+        results = await asyncio.gather(*(chat.ask() for _ in range(20)), return_exceptions=True)
         assert (len(chat.chats), len(chat.server.requests)) == (16, 17)
-    assert {str(end) for end in ends} == {str(ends[0])}
-    assert isinstance(ends[0], RunStops)
-    async with asking(UNKNOWN, models=None) as chat:
+    assert {str(result) for result in results} == {str(results[0])}
+    assert isinstance(results[0], RunStops)
+    async with asking(UNKNOWN_MODEL, models=None) as chat:
         await chat.fails(RunStops, "has no model “test-model”")
 
 
@@ -206,7 +208,7 @@ async def test_other_refusals_fail_only_their_trace() -> None:
 
 
 async def test_a_refused_system_role_is_merged_into_the_user_message() -> None:
-    for words in [
+    for refusal in [
         "System role not supported",
         "Only user and assistant roles are supported!",
         "Developer instruction is not enabled for models/gemma-3-27b-it",
@@ -214,10 +216,10 @@ async def test_a_refused_system_role_is_merged_into_the_user_message() -> None:
         "Conversation roles must alternate user/assistant/user/assistant/...",
     ]:
 
-        def script(body: dict[str, object], _n: int, words: str = words) -> Action:
+        def script(body: dict[str, object], _n: int, refusal: str = refusal) -> Action:
             messages = body["messages"]
             assert isinstance(messages, list)
-            return status(400, words) if messages[0]["role"] == "system" else answer("ok")
+            return status(400, refusal) if messages[0]["role"] == "system" else answer("ok")
 
         async with asking(script) as chat:
             assert (await chat.ask("a trace")).form == "json_schema"
@@ -247,8 +249,8 @@ def test_a_wait_is_read_in_the_body_of_a_429() -> None:
     ]:
         assert api_error_of({"error": body}, 429).wait == seconds
         assert api_error_of({"error": body}, 400).wait is None
-        read = read_api_error(429, {"retry-after": "7"}, json.dumps({"error": body}).encode())
-        assert read.wait == 7.0
+        error = read_api_error(429, {"retry-after": "7"}, json.dumps({"error": body}).encode())
+        assert error.wait == 7.0
 
 
 RESET = {"x-ratelimit-reset-tokens": "20s", "x-ratelimit-remaining-tokens": "0"}
@@ -265,7 +267,7 @@ RESET = {"x-ratelimit-reset-tokens": "20s", "x-ratelimit-remaining-tokens": "0"}
     ],
     ids=["429", "503", "retryDelay", "words", "reset", "loading"],
 )
-async def test_requested_waits_are_kept_and_cost_no_tries(
+async def test_requested_waits_are_respected_and_cost_no_tries(
     action: Action, times: int, seconds: float
 ) -> None:
     async with asking(after(times, action), tries=2) as chat:
@@ -342,11 +344,11 @@ async def test_configured_fields_and_corrections_are_sent() -> None:
         parameters=parameters, headers={"x-team": "sre"}, path="?api-version=2024-06-01"
     ) as chat:
         await chat.ask(correction=Correction("{broken", "it breaks off"))
-        (seen,) = chat.chats
-    assert seen.path == "/v1/chat/completions?api-version=2024-06-01"
-    assert seen.headers["x-team"] == "sre"
-    assert (seen.body["reasoning_effort"], seen.body["seed"]) == ("low", 7)
-    messages = seen.body["messages"]
+        (request,) = chat.chats
+    assert request.path == "/v1/chat/completions?api-version=2024-06-01"
+    assert request.headers["x-team"] == "sre"
+    assert (request.body["reasoning_effort"], request.body["seed"]) == ("low", 7)
+    messages = request.body["messages"]
     assert isinstance(messages, list)
     assert [message["role"] for message in messages] == ["system", "user", "assistant", "user"]
     assert messages[2]["content"] == "{broken"
@@ -408,7 +410,7 @@ WAITS: Final[list[tuple[dict[str, str], float | None]]] = [
     ({"retry-after": "Mon, 01 Jan 9999 00:00:00 GMT", "date": NOW}, LONGEST_WAIT),
     ({"retry-after": "Sun, 06 Nov 2033 08:49:38 GMT", "date": NOW}, 1.0),
     ({"retry-after": "Sun, 06 Nov 2033 08:49:37 +0100", "date": NOW}, 0.0),
-    # A limit that begins anew.
+    # A limit that is reset.
     ({f"{LIMIT}reset-requests": "1s", f"{LIMIT}remaining-requests": "0"}, 1.0),
     ({f"{LIMIT}reset-tokens": "6m0s", f"{LIMIT}remaining-tokens": "0"}, 360.0),
     ({f"{LIMIT}reset-tokens": "6m0s", f"{LIMIT}reset-requests": "20ms"}, 0.02),

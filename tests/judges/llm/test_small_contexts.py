@@ -15,7 +15,7 @@ from mast_tui.judges.runner import TraceStatus
 from mast_tui.taxonomy.loader import from_dict
 from mast_tui.workspace import Asked
 from tests.judges.llm.bench import Bench, traces
-from tests.judges.llm.made_answers import said
+from tests.judges.llm.made_answers import judgement
 from tests.judges.llm.server import Action, Script, answer, status
 
 pytestmark = pytest.mark.slow
@@ -30,22 +30,22 @@ FEW = from_dict({"id": "few", "version": "1", "categories": [{"id": "all"}], "mo
 REAL_SHARE = 1.1
 """The ratio of estimated to counted tokens."""
 
-WORDS_OUT = 500
+ANSWER_TOKENS = 500
 """Tokens of an ordinary answer."""
 
 
 def tokens_of(body: dict[str, Any]) -> int:
     """Count the tokens of a request as the emulated server does."""
-    return round(estimate("".join(one["content"] for one in body["messages"])) / REAL_SHARE)
+    return round(estimate("".join(message["content"] for message in body["messages"])) / REAL_SHARE)
 
 
 def room_of(body: dict[str, Any]) -> int:
     return int(body["max_tokens"])
 
 
-def whole(body: dict[str, Any], counted: int | None = None, tokens_out: int = WORDS_OUT) -> Action:
+def full_answer(body: dict[str, Any], counted: int | None = None) -> Action:
     tokens_in = tokens_of(body) if counted is None else counted
-    return answer(said(body), tokens_in=tokens_in, tokens_out=tokens_out)
+    return answer(judgement(body), tokens_in=tokens_in, tokens_out=ANSWER_TOKENS)
 
 
 def llama_cpp(context: int) -> Script:
@@ -62,10 +62,10 @@ def llama_cpp(context: int) -> Script:
                 n_ctx=context,
             )
         left = context - prompt
-        if left < WORDS_OUT:
-            half = said(body)[: 2 * left]
+        if left < ANSWER_TOKENS:
+            half = judgement(body)[: 2 * left]
             return answer(half, tokens_in=prompt, tokens_out=left, finish="length")
-        return whole(body)
+        return full_answer(body)
 
     return script
 
@@ -74,7 +74,8 @@ def vllm(context: int) -> Script:
     """Refuse a prompt that is too long together with its longest answer."""
 
     def script(body: dict[str, Any], _n: int) -> Action:
-        prompt, room = tokens_of(body), room_of(body)
+        prompt = tokens_of(body)
+        room = room_of(body)
         if prompt + room > context:
             return status(
                 400,
@@ -82,7 +83,7 @@ def vllm(context: int) -> Script:
                 f" {prompt + room} tokens ({prompt} in the messages, {room} in the completion)."
                 " Please reduce the length of the messages or completion.",
             )
-        return whole(body)
+        return full_answer(body)
 
     return script
 
@@ -91,18 +92,18 @@ def says_nothing(context: int) -> Script:
     """Refuse a prompt that is too long without a number."""
 
     refused = status(400, "Prompt is too long", code="context_length_exceeded")
-    return lambda body, _n: refused if tokens_of(body) > context else whole(body)
+    return lambda body, _n: refused if tokens_of(body) > context else full_answer(body)
 
 
 def ollama(context: int) -> Script:
     """Cut a prompt that is too long, and count what is left."""
 
-    return lambda body, _n: whole(body, min(tokens_of(body), context))
+    return lambda body, _n: full_answer(body, min(tokens_of(body), context))
 
 
 def counts_alike(count: int) -> Script:
     """Count the same number of tokens for all requests."""
-    return lambda body, _n: whole(body, count)
+    return lambda body, _n: full_answer(body, count)
 
 
 @pytest.fixture
@@ -134,7 +135,7 @@ def test_windows_are_split_until_they_fit(
     server_like: Callable[[int], Script], context: int, small: Bench
 ) -> None:
     assert FIRST < 8
-    small.write_long(4, words=300)
+    small.write_long(4, word_count=300)
     small.server.script = server_like(context)
     summary = small.judge()
     assert (summary.stopped, summary.failed) == (None, [])
@@ -151,7 +152,7 @@ def test_windows_are_split_until_they_fit(
 def test_too_long_instructions_stop_the_run(
     server_like: Callable[[int], Script], context: int, bench: Bench
 ) -> None:
-    bench.write_long(4, words=50)
+    bench.write_long(4, word_count=50)
     bench.server.script = server_like(context)
     stopped = bench.judge().stopped
     assert len(bench.chats) <= bench.concurrency
@@ -164,7 +165,7 @@ def test_too_long_instructions_stop_the_run(
 
 
 def test_a_server_that_refuses_every_length_stops_the_run(small: Bench) -> None:
-    small.write_long(6, words=300)
+    small.write_long(6, word_count=300)
     small.server.script = says_nothing(10)
     guess = small.estimate()
     stopped = small.judge(concurrency=1).stopped
@@ -179,9 +180,9 @@ def test_a_server_that_refuses_every_length_stops_the_run(small: Bench) -> None:
 # Cuts in silence
 
 
-@pytest.mark.parametrize("words", [120, 170])
-def test_silently_cut_traces_are_not_judged(words: int, small: Bench) -> None:
-    small.write_long(3, words=words)
+@pytest.mark.parametrize("word_count", [120, 170])
+def test_silently_cut_traces_are_not_judged(word_count: int, small: Bench) -> None:
+    small.write_long(3, word_count=word_count)
     small.server.script = ollama(4_096)
     sizes = [estimate_run(small.setup(), [trace], None).tokens_in for trace in traces(small.runs)]
     assert 4_096 < min(sizes) <= max(sizes) < 1.1 * min(sizes)
@@ -193,7 +194,7 @@ def test_silently_cut_traces_are_not_judged(words: int, small: Bench) -> None:
 
 
 def test_constant_token_counts_are_tolerated(small: Bench) -> None:
-    small.write_long(5, words=300)
+    small.write_long(5, word_count=300)
     small.server.script = counts_alike(4_096)
     assert dict(+small.judge().traces) == {TraceStatus.JUDGED: 5}
     # Most of them are smaller and smaller summaries.
@@ -203,8 +204,8 @@ def test_constant_token_counts_are_tolerated(small: Bench) -> None:
 
 def test_a_judgement_on_a_cut_request_is_withdrawn(small: Bench) -> None:
     # A context of an unusual size is noticed by the second of two different requests.
-    runs = small.write_long(1, words=170)
-    other = small.write_long(1, words=200, name="other")
+    runs = small.write_long(1, word_count=170)
+    other = small.write_long(1, word_count=200, name="other")
     small.server.script = ollama(4_500)
     summary = small.judge(runs, other, concurrency=1)
     [run] = small.workspace.runs()
@@ -212,11 +213,11 @@ def test_a_judgement_on_a_cut_request_is_withdrawn(small: Bench) -> None:
     (failed,) = summary.failed
     assert failed.problem is not None
     assert "read only 4,500 tokens" in failed.problem
-    noted = {trace.trace_id: trace.problem for trace in run.traces}
-    assert noted[failed.trace_id] == failed.problem
+    problems = {trace.trace_id: trace.problem for trace in run.traces}
+    assert problems[failed.trace_id] == failed.problem
     labels = small.workspace.labels(annotator=summary.judge)
     assert summary.suggestions == len(labels)
     assert failed.trace_id not in {label.trace_id for label in labels}
     assert small.estimate(runs).to_judge == 1
-    again = small.judge(runs, other, concurrency=1)
-    assert dict(+again.traces) == {TraceStatus.JUDGED: 1, TraceStatus.KNOWN: 1}
+    second = small.judge(runs, other, concurrency=1)
+    assert dict(+second.traces) == {TraceStatus.JUDGED: 1, TraceStatus.KNOWN: 1}

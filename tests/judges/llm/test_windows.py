@@ -15,13 +15,13 @@ from mast_tui.judges.llm.prompt.windows import plan, split
 from mast_tui.judges.llm.request import Parameters, TraceFails, Window
 from mast_tui.taxonomy.loader import from_dict
 from mast_tui.taxonomy.model import Taxonomy
-from tests.judges.llm.views import MAST, prompt_of, requests, said, sent, view_of
+from tests.judges.llm.views import MAST, prompt_of, requests, sent, trace_of, view_of
 from tests.judges.memory_trace import MemoryTrace
 
 END = {"3.1", "3.2", "3.3"}
 
-words = st.integers(0, 3_000).map(lambda count: "step " * (count // 5))
-texts = st.lists(words, min_size=1, max_size=60)
+span_text = st.integers(0, 3_000).map(lambda count: "step " * (count // 5))
+texts = st.lists(span_text, min_size=1, max_size=60)
 budgets = st.sampled_from((300, 1_000, 4_000, 24_000))
 
 
@@ -33,17 +33,17 @@ def check(windows: tuple[Window, ...], first: int, last: int) -> None:
     """Check that windows follow each other without a gap, each with something new."""
     assert windows[0].first == first
     assert windows[-1].last == last
-    for before, after in pairwise(windows):
-        assert before.first < after.first <= before.last + 1
-        assert before.last < after.last
+    for previous, following in pairwise(windows):
+        assert previous.first < following.first <= previous.last + 1
+        assert previous.last < following.last
     assert all(first <= window.first <= window.last <= last for window in windows)
 
 
 @given(texts, budgets)
-def test_windows_cover_all_spans_in_order(said_texts: list[str], budget: int) -> None:
+def test_windows_cover_all_spans_in_order(span_texts: list[str], budget: int) -> None:
     prompt, parameters = prompt_of(budget)
-    windows = plan(view_of(said(said_texts)), prompt, parameters)
-    check(windows, 0, len(said_texts) - 1)
+    windows = plan(view_of(trace_of(span_texts)), prompt, parameters)
+    check(windows, 0, len(span_texts) - 1)
     assert [window.final for window in windows] == [False] * (len(windows) - 1) + [True]
     for window in windows[:-1]:
         assert codes(window) == {mode.code for mode in MAST.modes} - END
@@ -51,22 +51,22 @@ def test_windows_cover_all_spans_in_order(said_texts: list[str], budget: int) ->
 
 
 @given(texts, st.sampled_from((1_500, 4_000)))
-def test_requests_keep_to_the_window_size(said_texts: list[str], budget: int) -> None:
-    for _, request in requests(said(said_texts), budget):
+def test_requests_keep_to_the_window_size(span_texts: list[str], budget: int) -> None:
+    for _, request in requests(trace_of(span_texts), budget):
         # The boundaries are counted too: six characters' worth for each line of ours.
         assert estimate("".join(request.user)) <= budget * 1.1
 
 
 def test_a_short_trace_is_one_window_and_a_long_one_overlaps() -> None:
-    ((window, request),) = requests(said(["plan", "act", "done"]))
+    ((window, request),) = requests(trace_of(["plan", "act", "done"]))
     assert window == Window(0, 2, True, tuple(mode.slug for mode in MAST.modes))
     assert request.remarks == ()
     assert "goes on" not in sent(request)[2]
     assert requests(MemoryTrace()) == []
     prompt, parameters = prompt_of(2_000)
-    windows = plan(view_of(said(["a step of the run " * 5] * 200)), prompt, parameters)
+    windows = plan(view_of(trace_of(["a step of the run " * 5] * 200)), prompt, parameters)
     assert len(windows) > 3
-    shared = [before.last - after.first + 1 for before, after in pairwise(windows)]
+    shared = [previous.last - following.first + 1 for previous, following in pairwise(windows)]
     sizes = [window.last - window.first + 1 for window in windows]
     assert all(0 < overlap < min(sizes) / 2 for overlap in shared)
 
@@ -74,31 +74,31 @@ def test_a_short_trace_is_one_window_and_a_long_one_overlaps() -> None:
 def test_long_texts_are_shortened_and_the_last_spans_get_a_larger_share() -> None:
     texts = [f"step {number} " * 40 for number in range(60)]
     texts[20] = "\n".join(f"line {number}" for number in range(30_000))
-    found = [
+    matches = [
         (request, sent(request)[2])
-        for window, request in requests(said(texts), 6_000)
+        for window, request in requests(trace_of(texts), 6_000)
         if window.first <= 20 <= window.last
     ]
-    assert found
-    for request, user in found:
+    assert matches
+    for request, user in matches:
         assert any("#21" in remark for remark in request.remarks)
         assert "line 0\n" in user
         assert "line 29999" in user
         assert "characters left out …]" in user
     texts = ["word " * 20_000 for _ in range(12)]
     shares = {}
-    for window, request in requests(said(texts), 24_000):
+    for window, request in requests(trace_of(texts), 24_000):
         user = "".join(request.user)
         shares[window.last] = user.count("word") / (window.last - window.first + 1)
     last = max(shares)
-    assert shares[last] > 1.3 * min(shares[place] for place in shares if place != last)
+    assert shares[last] > 1.3 * min(shares[end] for end in shares if end != last)
 
 
 @settings(max_examples=settings().max_examples // 2)
 @given(texts, budgets)
-def test_an_overflow_splits_windows_until_it_fails(said_texts: list[str], budget: int) -> None:
+def test_an_overflow_splits_windows_until_it_fails(span_texts: list[str], budget: int) -> None:
     prompt, parameters = prompt_of(budget)
-    view = view_of(said(said_texts))
+    view = view_of(trace_of(span_texts))
     open_windows = list(plan(view, prompt, parameters))
     failed: list[str] = []
     while open_windows:
@@ -119,14 +119,14 @@ def test_an_overflow_splits_windows_until_it_fails(said_texts: list[str], budget
         if len(open_windows) > 400:
             break
     assert failed or open_windows
-    assert all("#" in words for words in failed)
+    assert all("#" in message for message in failed)
 
 
-def own(*stages: Sequence[str]) -> Taxonomy:
+def staged_taxonomy(*stages: Sequence[str]) -> Taxonomy:
     """Return a taxonomy with a mode for each of these lists of stages."""
     modes = [
-        {"slug": f"m{n}", "name": f"M{n}", "category": "all", **({"stages": each} if each else {})}
-        for n, each in enumerate(stages)
+        {"slug": f"m{n}", "name": f"M{n}", "category": "all"} | ({"stages": s} if s else {})
+        for n, s in enumerate(stages)
     ]
     return from_dict(
         {"id": "own", "version": "1", "categories": [{"id": "all"}], "modes": modes}, "own.toml"
@@ -135,23 +135,24 @@ def own(*stages: Sequence[str]) -> Taxonomy:
 
 def test_modes_are_looked_for_in_windows_of_their_stage() -> None:
     parameters = Parameters("model", window_tokens=1_000)
-    windows = plan(view_of(said(["step " * 100] * 40)), Prompt(own((), ()), parameters), parameters)
+    prompt = Prompt(staged_taxonomy((), ()), parameters)
+    windows = plan(view_of(trace_of(["step " * 100] * 40)), prompt, parameters)
     assert len(windows) > 2
     assert {window.modes for window in windows} == {("m0", "m1")}
     parameters = Parameters("model", window_tokens=1_000)
-    prompt = Prompt(own(["post"]), parameters)
-    view = view_of(said(["word " * 400] * 20))
+    prompt = Prompt(staged_taxonomy(["post"]), parameters)
+    view = view_of(trace_of(["word " * 400] * 20))
     (window,) = plan(view, prompt, parameters)
     (less,) = split(window, view, prompt, parameters)
-    for each in (window, less):
-        assert (each.last, each.final, each.modes) == (19, True, ("m0",))
+    for part in (window, less):
+        assert (part.last, part.final, part.modes) == (19, True, ("m0",))
     assert 0 < window.first < less.first <= 19
     assert prompt.request(view, less, "").tokens < prompt.request(view, window, "").tokens
 
 
 def test_a_single_span_is_shortened_until_it_fails() -> None:
     prompt, parameters = prompt_of(2_000)
-    view = view_of(said(["word " * 50_000]))
+    view = view_of(trace_of(["word " * 50_000]))
     (window,) = plan(view, prompt, parameters)
     sizes = []
     with pytest.raises(TraceFails, match="#1"):  # noqa: PT012

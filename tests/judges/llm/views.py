@@ -1,4 +1,4 @@
-"""Views of small traces, and requests as they are sent, for tests of what is asked."""
+"""Views of small traces, and the requests about them as they are sent."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAST = load_mast()
 SECRET = b"drawn for the tests"
 
 
-def said(texts: Sequence[str]) -> MemoryTrace:
+def trace_of(texts: Sequence[str]) -> MemoryTrace:
     trace = MemoryTrace()
     for text in texts:
         trace.say(text)
@@ -38,7 +38,6 @@ def prompt_of(window_tokens: int = 24_000) -> tuple[Prompt, Parameters]:
 def requests(
     trace: Trace, window_tokens: int = 24_000, redaction: Redaction | None = None
 ) -> list[tuple[Window, Request]]:
-    """Return the windows and requests of a trace."""
     prompt, parameters = prompt_of(window_tokens)
     view = view_of(trace, redaction)
     return [
@@ -55,6 +54,6 @@ def sent(request: Request) -> tuple[str, str, str]:
 
 
 def marked_lines(user: str, boundary: str) -> list[str]:
-    """Return our own lines in a user message, without the mark."""
-    begins = f"[{boundary} "
-    return [line[len(begins) :] for line in user.split("\n") if line.startswith(begins)]
+    """Return the lines of the prompt in a user message, without the boundary."""
+    prefix = f"[{boundary} "
+    return [line.removeprefix(prefix) for line in user.split("\n") if line.startswith(prefix)]
