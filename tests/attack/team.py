@@ -18,9 +18,9 @@ from tests.workspace.test_attacks_by_sql import (
     STATEMENTS,
     check_nothing_is_seen,
     check_others_can_work,
-    everything,
+    rows_of_others,
 )
-from tests.workspace.test_sight_by_server import Team, asked, everybody_works, work
+from tests.workspace.test_sight_by_server import Team, everybody_works, reply, work
 
 WHOLE: Final = 150
 
@@ -53,7 +53,7 @@ def _statement(draw: random.Random, connection: psycopg.Connection[Any], *, reve
 
 def ask(team: Team, draw: random.Random, *, reveals: bool) -> str:
     """Send random statements in a transaction; return what was seen, changed or kept waiting."""
-    old_rows = everything(team)
+    old_rows = rows_of_others(team)
     sent: list[str] = []
     with team.sql(ME) as mira:
         answers: list[str] = []
@@ -61,13 +61,13 @@ def ask(team: Team, draw: random.Random, *, reveals: bool) -> str:
         for number in range(draw.randrange(3, 15)):
             mira.execute(f"SAVEPOINT s{number}".encode())
             statement = _statement(draw, mira, reveals=reveals)
-            answer = asked(mira, statement)
+            answer = reply(mira, statement)
             sent.append(f"{statement} → {answer[:100]}")
             answers.append(answer)
             failed = mira.info.transaction_status is psycopg.pq.TransactionStatus.INERROR
             back = failed or draw.random() < 0.3
             end = "ROLLBACK TO" if back else draw.choice(("RELEASE", "SAVEPOINT again_"))
-            asked(mira, f"{end} s{number}".replace("again_ ", "again_"))
+            reply(mira, f"{end} s{number}".replace("again_ ", "again_"))
         try:
             check_nothing_is_seen(mira, *answers)
             check_others_can_work(team)
@@ -78,7 +78,7 @@ def ask(team: Team, draw: random.Random, *, reveals: bool) -> str:
             check_nothing_is_seen(mira)
         except AssertionError as error:
             return f"after the transaction: {error}; sent: {sent[-5:]}"
-    new_rows = everything(team)
+    new_rows = rows_of_others(team)
     changed = [name for name in old_rows if name in NOT_MINE and old_rows[name] != new_rows[name]]
     return f"rows of others have changed in {', '.join(changed)}: {sent[-5:]}" if changed else ""
 

@@ -50,7 +50,7 @@ from mast_tui.workspace.outbox import Outbox
 from mast_tui.workspace.records import TeamRole, TraceRecord
 from mast_tui.workspace.schema import events
 from tests.postgres import PostgresServer, running_server
-from tests.workspace.build import MAST, TRACE, event, label, started
+from tests.workspace.build import MAST, TRACE, event, label, start_pass
 
 _CONTEXT: Final = get_context("forkserver")
 _BLOCK: Final = 10
@@ -224,7 +224,7 @@ def _opened(account: Account, folder: Path) -> Workspace:
             try:
                 workspace.open_outbox(folder, account.name)
                 if not workspace.last_seq(account.name, TRACE, MAST.ref):
-                    started(workspace, annotator=account.name)
+                    start_pass(workspace, annotator=account.name)
             except BaseException:
                 workspace.close()
                 raise

@@ -48,7 +48,7 @@ from contextlib import closing
 from pathlib import Path
 from mast_tui.cli.shared.asking import typed_password
 from mast_tui.workspace import Workspace
-from tests.workspace.build import MAST, TRACE, label, started, trace_of
+from tests.workspace.build import MAST, TRACE, label, start_pass, trace_of
 from mast_tui.session import Session
 arguments = sys.argv[1:]
 url = arguments[arguments.index("--workspace") + 1]
@@ -56,7 +56,7 @@ name = arguments[arguments.index("--annotator") + 1]
 password = typed_password(url)
 exposed = " ".join([*arguments, Path("/proc/self/environ").read_text()])
 with closing(Workspace.open(url, password=password)) as workspace:
-    started(workspace, label(workspace, annotator=name), annotator=name)
+    start_pass(workspace, label(workspace, annotator=name), annotator=name)
     said = f"{workspace.member.name} {password in exposed}".encode()
 out = sys.stdout.buffer
 out.write(b"__GANGLION__\\nD" + len(said).to_bytes(4, "big") + said)

@@ -12,7 +12,7 @@ from mast_tui.ui.services.open_workspace import OpenWorkspace as Sitting
 from mast_tui.workspace import Workspace, schema
 from tests.session.build import Desk, finding, put, span, spans
 from tests.workspace.build import MAST, MODES, trace_of
-from tests.workspace.listening import Listening
+from tests.workspace.statement_log import StatementLog
 
 ONE, TWO, THREE = MODES[:3]
 
@@ -30,7 +30,7 @@ SMALL = {
 """Tables with a row for each person, taxonomy, study or run; all others grow with the traces."""
 
 
-class ListeningDesk(Listening):
+class ListeningDesk(StatementLog):
     """A desk whose workspace is heard."""
 
     def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

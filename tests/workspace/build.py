@@ -65,11 +65,10 @@ def label(
 def event(
     fact: Fact, *, annotator: str = "alice", trace_id: str = TRACE, pass_number: int = 1
 ) -> NewEvent:
-    """Return an event to record."""
     return NewEvent(annotator, trace_id, MAST.ref, pass_number, fact)
 
 
-def started(workspace: Workspace, *labels: Label, annotator: str = "alice") -> None:
+def start_pass(workspace: Workspace, *labels: Label, annotator: str = "alice") -> None:
     """Record a first pass with these labels."""
     facts: Sequence[Fact] = [PassStarted(PassKind.ASSISTED), *map(LabelAdded, labels)]
     workspace.append([event(fact, annotator=annotator) for fact in facts])

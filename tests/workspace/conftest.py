@@ -42,23 +42,31 @@ def database(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 def _on(
     server: PostgresServer, open_workspace: Callable[..., Workspace]
 ) -> Callable[..., Workspace]:
-    def open_on_server(place: Path | str, **options: Any) -> Workspace:
-        if str(place) != ":memory:":
-            return open_workspace(place, **options)
+    def open_on_server(location: Path | str, **options: Any) -> Workspace:
+        if str(location) != ":memory:":
+            return open_workspace(location, **options)
         name = server.take()
         workspace = open_workspace(server.url(name))
         close = workspace.close
-        taken = [name]
+        databases = [name]
 
         def close_and_give_back() -> None:
             close()
-            while taken:
-                server.give_back(taken.pop())
+            while databases:
+                server.give_back(databases.pop())
 
         workspace.close = close_and_give_back  # type: ignore[method-assign]
         return workspace
 
     return open_on_server
+
+
+@pytest.fixture
+def url(postgres: PostgresServer) -> Iterator[str]:
+    """The address of an empty workspace on the server."""
+    name = postgres.take()
+    yield postgres.url(name)
+    postgres.give_back(name)
 
 
 @pytest.fixture
@@ -69,6 +77,5 @@ def workspace(database: None) -> Iterator[Workspace]:
 
 @pytest.fixture
 def other(database: None) -> Iterator[Workspace]:
-    """A second workspace."""
     with closing(Workspace.open(":memory:")) as workspace:
         yield workspace

@@ -22,13 +22,7 @@ from mast_tui.labels import (
     label_origin,
 )
 from mast_tui.study import OpenModes, Study
-from mast_tui.workspace.events.types import (
-    FACT_TYPES,
-    Fact,
-    PassFinished,
-    ReviewGiven,
-    SpanRange,
-)
+from mast_tui.workspace.events.types import FACT_TYPES, Fact, PassFinished, ReviewGiven, SpanRange
 from tests.workspace.build import MAST, MODES, TRACE
 
 # Lone surrogates never get here: readers replace them.
@@ -41,7 +35,8 @@ modes = st.sampled_from(MODES[:3])
 @st.composite
 def quotes(draw: st.DrawFn) -> Target:
     """Draw a quote in one span, with or without offsets."""
-    key, quote = draw(keys), draw(texts)
+    key = draw(keys)
+    quote = draw(texts)
     start = draw(st.none() | st.integers(0, 50))
     end = None if start is None else start + len(quote)
     return Target(key, key, quote, start, end)
@@ -51,7 +46,7 @@ targets = st.just(Target()) | st.builds(Target, keys, keys) | quotes()
 times = st.sampled_from(["2026-05-04T10:20:30Z", "2026-05-05T10:20:30Z", ""])
 offsets = st.none() | st.integers(0, 99)
 matches = st.none() | st.sampled_from(Match)
-named = st.none() | st.tuples(keys, keys)
+misnamed = st.none() | st.tuples(keys, keys)
 evidence = st.builds(
     Evidence,
     key=keys,
@@ -59,9 +54,9 @@ evidence = st.builds(
     char_start=offsets,
     char_end=offsets,
     match=matches,
-    misnamed_spans=named,
+    misnamed_spans=misnamed,
     wording=st.none() | texts,
-) | st.builds(Evidence, key=st.none(), quote=texts, misnamed_spans=named)
+) | st.builds(Evidence, key=st.none(), quote=texts, misnamed_spans=misnamed)
 
 
 def labels(annotator: str = "alice", pass_number: int = 1) -> st.SearchStrategy[Label]:
@@ -77,7 +72,7 @@ def labels(annotator: str = "alice", pass_number: int = 1) -> st.SearchStrategy[
         note=texts,
         confidence=st.none() | st.floats(0, 1),
         severity=st.none() | st.sampled_from(Severity),
-        origin=st.sampled_from(Origin).map(lambda one: label_origin(annotator, one)),
+        origin=st.sampled_from(Origin).map(lambda origin: label_origin(annotator, origin)),
         suggestion=st.none() | names,
         saw_suggestions=st.booleans(),
         pass_number=st.just(pass_number),
@@ -90,7 +85,7 @@ def labels(annotator: str = "alice", pass_number: int = 1) -> st.SearchStrategy[
 reviews = st.none() | st.builds(
     ReviewGiven, st.sampled_from(ReviewAnswer), st.none() | names, texts
 )
-said = st.builds(
+side_answers = st.builds(
     SideAnswer,
     names,
     st.none() | st.sampled_from(VerdictValue),
@@ -103,7 +98,7 @@ decisions = st.none() | st.builds(
     value=st.sampled_from(VerdictValue),
     targets=st.lists(targets, max_size=2).map(tuple),
     sides=st.lists(names, max_size=2).map(tuple),
-    said=st.lists(said, max_size=2).map(tuple),
+    said=st.lists(side_answers, max_size=2).map(tuple),
     decided_by=names,
     decided_at=times,
     judge_seen=st.booleans(),
@@ -164,7 +159,7 @@ BY_TYPE: Final[Mapping[Any, st.SearchStrategy[Any]]] = {
     Study | None: studies,
     Guideline | None: guidelines,
 }
-"""What a field of a fact may hold, by its name and else by its type."""
+"""The values of a field of a fact by its type; those by its name go before."""
 
 
 def facts(annotator: str = "alice", pass_number: int = 1) -> st.SearchStrategy[Fact]:
@@ -175,8 +170,8 @@ def facts(annotator: str = "alice", pass_number: int = 1) -> st.SearchStrategy[F
         return st.builds(
             kind,
             **{
-                one.name: BY_NAME[one.name] if one.name in BY_NAME else by_type[one.type]
-                for one in fields(kind)
+                field.name: BY_NAME[field.name] if field.name in BY_NAME else by_type[field.type]
+                for field in fields(kind)
             },
         )
 

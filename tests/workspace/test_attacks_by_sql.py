@@ -25,9 +25,9 @@ from tests.workspace.test_sight_by_server import (
     TABLES,
     Team,
     append_sql,
-    asked,
     everybody_works,
     new_event_id,
+    reply,
     work,
 )
 
@@ -45,7 +45,7 @@ LABELS_AS_TEXT: Final = "(SELECT string_agg(l::text, ' ') FROM seen.labels l)"
 
 
 def payload(kind: str) -> str:
-    """Return what a valid event of a kind says."""
+    """Return the payload of a valid event of a kind."""
     label = {"id": "of-mira", "mode": "step_repetition", "target": {"first": "k0"}}
     return json.dumps(
         {
@@ -77,20 +77,20 @@ def team(postgres: PostgresServer) -> Team:
     return team
 
 
-def everything(team: Team) -> dict[str, set[str]]:
+def rows_of_others(team: Team) -> dict[str, set[str]]:
     """Return all rows that are not mira's, by table."""
     rows: dict[str, set[str]] = {}
     with team.sql("postgres") as owner:
         for table in schema.metadata.sorted_tables:
-            own = f"WHERE annotator <> '{ME}'" if "annotator" in table.c else ""
-            query = f"SELECT t::text FROM public.{table.name} t {own}"
+            condition = f"WHERE annotator <> '{ME}'" if "annotator" in table.c else ""
+            query = f"SELECT t::text FROM public.{table.name} t {condition}"
             rows[table.name] = {row[0] for row in owner.execute(query.encode())}
         rows["members"] = {row[0] for row in owner.execute("SELECT m::text FROM team.members m")}
     return rows
 
 
 def check_nothing_is_seen(mira: Sql, *answers: str) -> None:
-    for answer in (*answers, *(asked(mira, query) for query in READ_ALL)):
+    for answer in (*answers, *(reply(mira, query) for query in READ_ALL)):
         for hidden in HIDDEN:
             assert hidden not in answer, (hidden, answer)
 
@@ -108,16 +108,16 @@ def check_can_work(bob: Sql, lea: Sql) -> None:
     """Check that others read and write without waiting for a lock of the annotator."""
     for connection in (bob, lea):
         connection.execute("BEGIN")
-    again = append_sql("bob", "pass_started", '{"kind": "second_look"}', pass_number=2)
-    assert "SELECT 1" in asked(bob, again)
-    assert "SELECT 1" in asked(bob, f"SELECT seen.register_trace({KNOWN_TRACE})")
+    second_look = append_sql("bob", "pass_started", '{"kind": "second_look"}', pass_number=2)
+    assert "SELECT 1" in reply(bob, second_look)
+    assert "SELECT 1" in reply(bob, f"SELECT seen.register_trace({KNOWN_TRACE})")
     for statement in (
         "SELECT public.take_turns(ARRAY['', 'lea'])",
         "SELECT count(*) FROM public.labels",
         "SELECT seen.put_taxonomies(t) FROM public.taxonomies t",
         "SELECT seen.put_traces(t) FROM public.traces t WHERE t.id = 'run-1'",
     ):
-        assert "SELECT 1" in asked(lea, statement)
+        assert "SELECT 1" in reply(lea, statement)
     for connection in (bob, lea):
         connection.execute("ROLLBACK")
 
@@ -165,28 +165,28 @@ REVEALS: Final = {
 
 
 @pytest.mark.parametrize(
-    "around", [in_transaction, in_released_savepoint, in_rolled_back_savepoint]
+    "transaction", [in_transaction, in_released_savepoint, in_rolled_back_savepoint]
 )
 @pytest.mark.parametrize("name", REVEALS)
-def test_rolled_back_reveal_shows_nothing(team: Team, name: str, around: Any) -> None:
-    before = everything(team)
+def test_rolled_back_reveal_shows_nothing(team: Team, name: str, transaction: Any) -> None:
+    rows_before = rows_of_others(team)
     with team.sql(ME) as mira:
-        with around(mira):
+        with transaction(mira):
             answers = []
             for number, statement in enumerate(REVEALS[name]):
                 mira.execute(f"SAVEPOINT s{number}")  # a refused statement does not end it all
-                answer = asked(mira, statement)
+                answer = reply(mira, statement)
                 answers.append(answer)
-                kept = "RELEASE" if answer.startswith("SELECT") else "ROLLBACK TO"
-                mira.execute(f"{kept} s{number}".encode())
+                ending = "RELEASE" if answer.startswith("SELECT") else "ROLLBACK TO"
+                mira.execute(f"{ending} s{number}".encode())
             if name == "pass 1":
                 assert all(answer.startswith("SELECT 1") for answer in answers)
             check_nothing_is_seen(mira, *answers)
             cursor = "DECLARE c CURSOR WITH HOLD FOR SELECT * FROM seen.labels, seen.events"
-            check_nothing_is_seen(mira, asked(mira, cursor), asked(mira, "FETCH ALL FROM c"))
+            check_nothing_is_seen(mira, reply(mira, cursor), reply(mira, "FETCH ALL FROM c"))
             check_others_can_work(team)
         check_nothing_is_seen(mira)
-    assert everything(team) == before
+    assert rows_of_others(team) == rows_before
     with team.sql("postgres") as owner:
         assert owner.execute(
             "SELECT count(*) FROM team.revealed WHERE annotator = 'mira'"
@@ -217,30 +217,30 @@ EXCEPTION_BLOCKS: Final = {
 
 @pytest.mark.parametrize("name", EXCEPTION_BLOCKS)
 def test_reveal_rolled_back_by_an_exception_shows_nothing(team: Team, name: str) -> None:
-    before = everything(team)
+    rows_before = rows_of_others(team)
     with team.sql(ME) as mira:
         performed = " ".join(
             statement.as_string(mira).replace("SELECT seen.append", "PERFORM seen.append", 1) + ";"
             for statement in REVEALS["pass 1"]
         )
         block = EXCEPTION_BLOCKS[name].format(reveal=performed, labels=LABELS_AS_TEXT)
-        answer = asked(mira, block)
+        answer = reply(mira, block)
         assert "seen" in answer
         check_nothing_is_seen(mira, answer)
-    assert everything(team) == before
+    assert rows_of_others(team) == rows_before
 
 
 def test_reveal_within_one_statement_shows_nothing(team: Team) -> None:
-    before = everything(team)
+    rows_before = rows_of_others(team)
     with team.sql(ME) as mira:
         mira.execute("BEGIN")
         for statement in REVEALS["pass 1"][:2]:
             mira.execute(statement)
         last = REVEALS["pass 1"][2].as_string(mira).removeprefix("SELECT ")
-        both = f"WITH r AS MATERIALIZED (SELECT {last}) SELECT l.* FROM r, seen.labels l"
-        check_nothing_is_seen(mira, asked(mira, both), asked(mira, "SELECT * FROM seen.labels"))
+        combined = f"WITH r AS MATERIALIZED (SELECT {last}) SELECT l.* FROM r, seen.labels l"
+        check_nothing_is_seen(mira, reply(mira, combined), reply(mira, "SELECT * FROM seen.labels"))
         mira.execute("ROLLBACK")
-    assert everything(team) == before
+    assert rows_of_others(team) == rows_before
 
 
 # Single statements
@@ -252,7 +252,7 @@ KNOWN_TRACE: Final = (
 NO_TRACE: Final = KNOWN_TRACE.replace("'run-1'", "'new'").replace("succeeded", "nonsense")
 STATEMENTS: Final = [
     # Other changes of tables need a right, which no member has
-    # What the lead keeps
+    # Rows that only the lead changes
     "UPDATE public.traces SET outcome = 'succeeded', path = '/etc/passwd'",
     f"SELECT seen.register_trace({KNOWN_TRACE})",
     f"SELECT seen.register_trace({NO_TRACE})",
@@ -287,7 +287,7 @@ STATEMENTS: Final = [
     "LOCK TABLE public.traces IN SHARE MODE",
     "LOCK TABLE public.events",
     "LOCK TABLE seen.labels IN EXCLUSIVE MODE",
-    # Around what the server checks
+    # Circumvention of the checks
     "SET ROLE postgres",
     "SET SESSION AUTHORIZATION bob",
     "CREATE FUNCTION seen.mine() RETURNS int LANGUAGE sql AS 'SELECT 1'",
@@ -338,18 +338,18 @@ SINGLE: Final = [
 
 def test_single_statements_change_and_show_nothing(team: Team) -> None:
     assert len(SINGLE) >= 40
-    before = everything(team)
+    rows_before = rows_of_others(team)
     with other_members(team) as others:
         for _, statement in SINGLE:
             with team.sql(ME) as mira:
-                check_nothing_is_seen(mira, asked(mira, statement))
+                check_nothing_is_seen(mira, reply(mira, statement))
             with team.sql(ME) as mira:
                 mira.execute("BEGIN")
-                answer = asked(mira, statement)
+                answer = reply(mira, statement)
                 check_can_work(*others)
                 mira.execute("ROLLBACK")
                 check_nothing_is_seen(mira, answer)
-    assert everything(team) == before
+    assert rows_of_others(team) == rows_before
     with team.workspace("lea") as lea:
         assert not lea.differences()
         assert not lea.edited_histories()
@@ -363,13 +363,13 @@ def test_unreadable_events_and_ids_of_others_are_refused(team: Team) -> None:
             "SELECT id FROM public.events WHERE annotator = 'bob' LIMIT 1"
         ).fetchone() or ("",)
     with team.sql(ME) as mira:
-        before = asked(mira, "SELECT * FROM seen.events")
+        events_before = reply(mira, "SELECT * FROM seen.events")
         for name, statement in SINGLE[len(STATEMENTS) :]:
-            assert not asked(mira, statement).startswith("SELECT 1"), name
+            assert not reply(mira, statement).startswith("SELECT 1"), name
         # Files hold an event under its id alone, so that no copy could be made.
-        assert "an event of another" in asked(mira, event("spans_read", event_id=bobs))
-        assert asked(mira, "SELECT * FROM seen.events") == before
-        assert asked(mira, event("spans_read", event_id=new_event_id())).startswith("SELECT 1")
+        assert "an event of another" in reply(mira, event("spans_read", event_id=bobs))
+        assert reply(mira, "SELECT * FROM seen.events") == events_before
+        assert reply(mira, event("spans_read", event_id=new_event_id())).startswith("SELECT 1")
 
 
 def test_open_transaction_does_not_block_changes_of_the_team(team: Team) -> None:
@@ -390,7 +390,7 @@ def test_trace_that_another_registers_is_waited_for_shortly(team: Team) -> None:
     row = KNOWN_TRACE.replace("'run-1'", "'run-5'")
     with team.sql(ME) as mira:
         mira.execute("BEGIN")
-        assert asked(mira, f"SELECT seen.register_trace({row})").startswith("SELECT 1")
+        assert reply(mira, f"SELECT seen.register_trace({row})").startswith("SELECT 1")
         with team.workspace("bob") as bob, pytest.raises(WorkspaceError, match="another program"):
             bob.register_trace(TraceRecord("run-5"))
         check_others_can_work(team)
@@ -403,11 +403,10 @@ def test_trace_that_another_registers_is_waited_for_shortly(team: Team) -> None:
 
 READERS: Final = ("carol", "runner", "lea")
 BOBS: Final = "(SELECT e FROM public.events e WHERE e.annotator = 'bob' ORDER BY seq DESC LIMIT 1)"
-OWN: Final = "(SELECT e FROM public.events e WHERE e.annotator = 'lea' ORDER BY seq DESC LIMIT 1)"
+LEAS: Final = "(SELECT e FROM public.events e WHERE e.annotator = 'lea' ORDER BY seq DESC LIMIT 1)"
 
 
 def decision(decided_by: str) -> str:
-    """Return the payload of a decision."""
     mode = "step_repetition"
     after = {
         "mode": mode,
@@ -433,7 +432,7 @@ BY_ALL: Final[list[Any]] = [
     "SELECT seen.put_settings(ROW('open_codes.tags:mast:bob', '[]')::public.settings)",
     "SELECT seen.put_annotators(ROW('bob', 'judge')::public.annotators)",
     "SELECT public.take_turns(ARRAY['bob'])",
-    # The team, and what is around the functions
+    # The team, and the definitions around the functions
     "GRANT bob TO CURRENT_USER",
     "ALTER TABLE public.events DISABLE TRIGGER ALL",
     "DROP SCHEMA seen CASCADE",
@@ -481,8 +480,8 @@ BY_ROLE: Final[dict[str, list[Any]]] = {
         append_sql("lea", "judged", '{"looks_at": [], "absent": []}'),
         append_sql("lea", "study_set", '{"before": null, "after": 5}'),
         "SELECT seen.put_annotators(ROW('eve', 'judge')::public.annotators)",
-        f"SELECT seen.replace_event({OWN})",
-        f"SELECT seen.insert_event({OWN})",
+        f"SELECT seen.replace_event({LEAS})",
+        f"SELECT seen.insert_event({LEAS})",
     ],
 }
 
@@ -495,33 +494,33 @@ def test_no_member_has_a_right_to_change_a_table(team: Team) -> None:
             "WHERE n.nspname IN ('public', 'seen', 'team') AND c.relkind IN ('r', 'v', 'p')"
         ).fetchall()
         assert len(tables) > len(schema.metadata.tables)
-        held = owner.execute(
+        granted = owner.execute(
             "SELECT m.name, o.oid::regclass, r FROM team.members m, unnest(%s::oid[]) o(oid), "
             "unnest(%s::text[]) r WHERE has_table_privilege(m.name, o.oid, r) "
             "OR r IN ('INSERT', 'UPDATE') AND has_any_column_privilege(m.name, o.oid, r)",
             [[row[0] for row in tables], list(rights)],
         ).fetchall()
-        assert held == []
+        assert granted == []
 
 
 @pytest.mark.parametrize("name", READERS)
 def test_members_who_read_everything_write_only_in_their_own_name(team: Team, name: str) -> None:
-    before = everything(team)
+    rows_before = rows_of_others(team)
     for statement in (*BY_ALL, *BY_ROLE[name]):
         for beginning in ("", "BEGIN"):
             with team.sql(name) as member:
                 if beginning:
                     member.execute(beginning.encode())
-                answer = asked(member, statement)
+                answer = reply(member, statement)
                 assert not answer.startswith("SELECT 1"), (statement, answer)
                 if beginning:
                     member.execute("COMMIT")
-    assert everything(team) == before
+    assert rows_of_others(team) == rows_before
 
 
 KEEP_INDEX: Final = "SELECT seen.keep_span_index(ROW('run-1', 'k77', 7, 1)::public.span_indices)"
 REGISTER: Final = f"SELECT seen.register_trace({KNOWN_TRACE})"
-HELD: Final[dict[str, list[Any]]] = {
+LOCKED: Final[dict[str, list[Any]]] = {
     "an event": [
         event("spans_read"),
         append_sql("bob", "spans_read", '{"keys": ["k1"]}', trace="run-2"),
@@ -535,14 +534,14 @@ HELD: Final[dict[str, list[Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", HELD)
-def test_open_transaction_of_an_annotator_blocks_nobody(team: Team, name: str) -> None:
-    first, second = HELD[name]
+@pytest.mark.parametrize("name", LOCKED)
+def test_open_transaction_of_an_annotator_blocks_no_one(team: Team, name: str) -> None:
+    first, second = LOCKED[name]
     with team.sql(ME) as mira, team.sql("bob") as bob:
         mira.execute("BEGIN")
-        assert asked(mira, first).startswith("SELECT 1")
+        assert reply(mira, first).startswith("SELECT 1")
         bob.execute("BEGIN")
-        assert asked(bob, second).startswith("SELECT 1")
+        assert reply(bob, second).startswith("SELECT 1")
         bob.execute("ROLLBACK")
         assert mira.info.transaction_status == TransactionStatus.INTRANS
         check_others_can_work(team)

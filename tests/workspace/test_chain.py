@@ -35,32 +35,33 @@ from tests.workspace.build import (
     event,
     label,
     open_workspaces,
-    started,
+    start_pass,
     trace_of,
 )
 from tests.workspace.test_events import recorded
 
 
-def text(workspace: Workspace) -> str:
+def exported(workspace: Workspace) -> str:
     return "".join(workspace_lines(workspace))
 
 
 @given(recorded())
-def test_event_and_its_hash_survive_json(one: Event) -> None:
+def test_event_and_its_hash_survive_json(stored: Event) -> None:
     """Chains of existing workspaces depend on the very bytes that are hashed here."""
-    back = event_from_dict(json.loads(json.dumps(event_to_dict(one))))
-    assert back == one
-    assert digest(back) == digest(one)
-    if isinstance(one.fact, StudySet | GuidelineSet):
+    parsed = event_from_dict(json.loads(json.dumps(event_to_dict(stored))))
+    assert parsed == stored
+    assert digest(parsed) == digest(stored)
+    if isinstance(stored.fact, StudySet | GuidelineSet):
         return  # they name traces
-    assert one.trace_id in (None, TRACE)
-    values: list[object] = [one.id, one.annotator, one.kind, one.trace_id, one.taxonomy]
-    if not one.action.startswith("import:"):
-        values += [one.seq, one.at, one.pass_number, one.action]
-        values += [one.undoes or None, one.redoes or None, list(one.replaces)]
-    payload = json.dumps(fact_to_values(one.fact), sort_keys=True, separators=(",", ":"))
-    text = json.dumps(values, separators=(",", ":")) + payload
-    assert digest(one) == hashlib.sha256(text.encode("ascii")).digest()
+    assert stored.trace_id in (None, TRACE)
+    values: list[object] = [stored.id, stored.annotator, stored.kind]
+    values += [stored.trace_id, stored.taxonomy]
+    if not stored.action.startswith("import:"):
+        values += [stored.seq, stored.at, stored.pass_number, stored.action]
+        values += [stored.undoes or None, stored.redoes or None, list(stored.replaces)]
+    payload = json.dumps(fact_to_values(stored.fact), sort_keys=True, separators=(",", ":"))
+    hashed = json.dumps(values, separators=(",", ":")) + payload
+    assert digest(stored) == hashlib.sha256(hashed.encode("ascii")).digest()
 
 
 def test_each_event_of_a_person_is_chained_to_the_one_before(workspace: Workspace) -> None:
@@ -69,15 +70,15 @@ def test_each_event_of_a_person_is_chained_to_the_one_before(workspace: Workspac
     judged = label(workspace, annotator="judge:rules@1")
     workspace.append([event(LabelAdded(judged), annotator="judge:rules@1")])
     events = list(workspace.events(annotator="alice"))
-    chains = [one.chain for one in events]
+    chains = [row.chain for row in events]
     assert len(set(chains)) == 4
     assert {len(chain or "") for chain in chains} == {LENGTH}
-    assert [one.chain for one in workspace.events(annotator="judge:rules@1")] == [None]
+    assert [row.chain for row in workspace.events(annotator="judge:rules@1")] == [None]
     assert first_break(events) is None
     assert first_break(events[1:]) == events[1]
     assert first_break([events[0], *events[2:]]) == events[2]
-    unchained = examined([replace(one, chain=None) for one in reversed(events)])
-    assert [one.chain for one in unchained.events] == chains
+    unchained = examined([replace(row, chain=None) for row in reversed(events)])
+    assert [row.chain for row in unchained.events] == chains
     assert unchained.broken == {}
     # A whole number is hashed as the fraction that is read back.
     added = replace(label(workspace), confidence=1)
@@ -86,43 +87,44 @@ def test_each_event_of_a_person_is_chained_to_the_one_before(workspace: Workspac
 
 
 def test_renaming_a_trace_keeps_chains() -> None:
-    with open_workspaces(3) as (here, there, third):
-        here.register_trace(TraceRecord.from_trace(trace_of("one")))
-        there.register_trace(TraceRecord.from_trace(trace_of("another")))
-        started(there, label(there))
+    with open_workspaces(3) as (target, source, third):
+        target.register_trace(TraceRecord.from_trace(trace_of("one")))
+        source.register_trace(TraceRecord.from_trace(trace_of("another")))
+        start_pass(source, label(source))
         released = (Release("alice", (TRACE,)),)
         study = Study(MAST.ref, ("alice", "bob"), batches=((TRACE,),), releases=released)
         guideline = Guideline("g", MODES[0], "only with a reason", "alice", "now", TRACE)
-        there.append(
+        source.append(
             [
                 NewEvent("alice", None, MAST.ref, None, fact)
                 for fact in (StudySet(None, study), GuidelineSet("g", None, guideline))
             ]
         )
-        merge(here, there)
-        assert {one.trace_id for one in here.labels()} == {f"{TRACE}~2"}
-        assert here.edited_histories() == ()
-        assert merge(here, there).people == ()
-        merge(third, here)
-        assert merge(there, third).people == ()
+        merge(target, source)
+        assert {row.trace_id for row in target.labels()} == {f"{TRACE}~2"}
+        assert target.edited_histories() == ()
+        assert merge(target, source).people == ()
+        merge(third, target)
+        assert merge(source, third).people == ()
 
 
 def test_same_import_on_two_machines_can_be_continued_on_either(tmp_path: Path) -> None:
-    """The events have other times and counters there, but nobody has edited anything."""
+    """The events have other times and counters there, but no one has edited anything."""
     table = tmp_path / "a.csv"
     table.write_text("trace_id,annotator,mode,value\nt,alice,1.3,present\nt,alice,1.1,absent\n")
-    with open_workspaces(3) as (here, there, third):
-        here.append([event(SpansRead(("k0",)), trace_id="other")])
-        for workspace in (here, there):
+    with open_workspaces(3) as (first, second, third):
+        first.append([event(SpansRead(("k0",)), trace_id="other")])
+        for workspace in (first, second):
             incoming = read_csv_long([table], taxonomy=MAST, find_taxonomy=lambda _: None)
             apply_incoming(incoming, workspace, source="csv-long")
-        there.append([event(SpansRead(("k1",)), trace_id="t"), event(PassFinished(), trace_id="t")])
-        (person,) = merge(here, there).people
+        facts = (SpansRead(("k1",)), PassFinished())
+        second.append([event(fact, trace_id="t") for fact in facts])
+        (person,) = merge(first, second).people
         assert (person.events, person.passes_finished) == (2, 1)
-        assert here.edited_histories() == ()
-        merge(third, here)
+        assert first.edited_histories() == ()
+        merge(third, first)
         assert third.edited_histories() == ()
-        assert merge(third, there).people == ()
+        assert merge(third, second).people == ()
 
 
 @pytest.mark.parametrize("seconds", [1, 2])
@@ -133,14 +135,14 @@ def test_chains_computed_on_two_machines_become_one(seconds: int) -> None:
         merge(second, first)
         for workspace, key in ((first, "k1"), (second, "k2")):
             workspace.append([event(SpansRead((key,)))])
-        with closing(Workspace.open(":memory:")) as both:
-            merge(both, first)
-            merge(both, second)
-            both.append([event(SpansRead((f"k{seconds}",)))])
-            old = [replace(one, chain=None) for one in both.events()]
-        for workspace, events in ((first, old), (second, old[::-1])):
+        with closing(Workspace.open(":memory:")) as merged:
+            merge(merged, first)
+            merge(merged, second)
+            merged.append([event(SpansRead((f"k{seconds}",)))])
+            unchained = [replace(row, chain=None) for row in merged.events()]
+        for workspace, events in ((first, unchained), (second, unchained[::-1])):
             workspace.merge_events(events)
             assert workspace.edited_histories() == ()
         merge(first, second)
         merge(second, first)
-        assert text(first) == text(second)
+        assert exported(first) == exported(second)

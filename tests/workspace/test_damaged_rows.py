@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import Final
@@ -16,7 +16,7 @@ from sqlalchemy import text
 from mast_tui.labels import AnnotatorKind
 from mast_tui.session import Session
 from mast_tui.workspace import Workspace, WorkspaceError
-from tests.workspace.build import MAST, TRACE, label, started, state, trace_of
+from tests.workspace.build import MAST, TRACE, label, start_pass, state, trace_of
 from tests.workspace.test_server import command
 
 EVENT: Final = (
@@ -55,41 +55,35 @@ DAMAGED_REGISTERS: Final = {
 
 
 @pytest.fixture(params=["file", pytest.param("server", marks=pytest.mark.slow)])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A workspace with work of alice in it."""
-    if request.param == "file":
-        path = str(tmp_path / "w.db")
-        fill(path)
-        yield path
-        return
-    server = request.getfixturevalue("postgres")
-    name = server.take()
-    fill(server.url(name))
-    yield server.url(name)
-    server.give_back(name)
+    is_file = request.param == "file"
+    location = str(tmp_path / "w.db" if is_file else request.getfixturevalue("url"))
+    fill(location)
+    return location
 
 
-def fill(place: str) -> None:
-    with closing(Workspace.open(place)) as workspace:
+def fill(location: str) -> None:
+    with closing(Workspace.open(location)) as workspace:
         workspace.add_taxonomy(MAST)
         Session.open(workspace, trace_of("one"), MAST, "alice", blind=True)
         workspace.add_annotator("alice", AnnotatorKind.HUMAN)
-        started(workspace, label(workspace))
+        start_pass(workspace, label(workspace))
 
 
-def run_sql(place: str, statement: str) -> None:
-    with closing(Workspace.open(place)) as workspace, workspace._database.writing() as connection:
+def run_sql(location: str, statement: str) -> None:
+    with closing(Workspace.open(location)) as opened, opened._database.writing() as connection:
         connection.execute(text(statement.replace(":", "\\:")))
 
 
 @pytest.mark.parametrize(
-    ("place", "names"),
+    ("location", "names"),
     [("file", DAMAGED_EVENTS), ("server", ("payload", "above"))],
     ids=["file", "server"],
-    indirect=["place"],
+    indirect=["location"],
 )
 def test_unreadable_events_are_named_and_skipped(
-    place: str, names: Iterable[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    location: str, names: Iterable[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ids = []
     for number, name in enumerate(names):
@@ -97,49 +91,49 @@ def test_unreadable_events_are_named_and_skipped(
         statement = EVENT
         for field, value in (VALID | DAMAGED_EVENTS[name] | {"id": ids[-1]}).items():
             statement = statement.replace(f"{{{field}}}", str(value))
-        run_sql(place, statement)
+        run_sql(location, statement)
     for option in ([], ["--mend"]):
-        assert command("workspace", "check", "--json", "--workspace", place, *option) == 1
+        assert command("workspace", "check", "--json", "--workspace", location, *option) == 1
         damaged = json.loads(capsys.readouterr().out)["damaged"]
         assert {row["table"] for row in damaged} == {"events"}
         assert sorted(row["name"].rpartition(", ")[2] for row in damaged) == ids
     out = tmp_path / "all.jsonl"
-    assert command("export", "--format", "jsonl", "-o", str(out), "--workspace", place) == 0
+    assert command("export", "--format", "jsonl", "-o", str(out), "--workspace", location) == 0
     warnings = capsys.readouterr().err
     assert warnings.count("an event cannot be read and was left out: alice") == len(ids)
     assert not [event_id for event_id in ids if f'"{event_id}"' in out.read_text()]
     copy = str(tmp_path / "copy.db")
     assert command("import", str(out), "--format", "jsonl", "--workspace", copy) == 0
-    with closing(Workspace.open(place)) as workspace, closing(Workspace.open(copy)) as other:
+    with closing(Workspace.open(location)) as workspace, closing(Workspace.open(copy)) as other:
         assert len(workspace.labels()) == len(other.labels()) == 1
         assert len(list(workspace.events())) == len(list(other.events())) == 2
 
 
 @pytest.mark.parametrize(
-    ("place", "statement"),
+    ("location", "statement"),
     [
         *(("file", statement) for statement in DAMAGED_REGISTERS),
         ("server", "UPDATE traces SET outcome = 'nonsense'"),
     ],
-    indirect=["place"],
+    indirect=["location"],
 )
 def test_changed_register_row_is_named(
-    place: str, statement: str, capsys: pytest.CaptureFixture[str]
+    location: str, statement: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run_sql(place, statement)
-    assert command("workspace", "check", "--json", "--workspace", place) == 1
+    run_sql(location, statement)
+    assert command("workspace", "check", "--json", "--workspace", location) == 1
     damaged = json.loads(capsys.readouterr().out)["damaged"]
     assert [(row["table"], row["name"]) for row in damaged] == [DAMAGED_REGISTERS[statement]]
-    assert command("workspace", "check", "--workspace", place) == 1
+    assert command("workspace", "check", "--workspace", location) == 1
     assert "damaged in " in capsys.readouterr().out
 
 
-def test_unreadable_taxonomy_does_not_hide_the_others(place: str) -> None:
-    run_sql(place, "INSERT INTO taxonomies VALUES ('zz@1', 'h', '{}')")
-    run_sql(place, "INSERT INTO taxonomy_revisions VALUES ('zz@1', '', 'h', '[')")
-    with closing(Workspace.open(place)) as workspace:
-        assert [one.ref for one in workspace.taxonomies()] == [MAST.ref]
-        assert {one.taxonomy.ref for one in workspace.revisions()} == {MAST.ref}
+def test_unreadable_taxonomy_does_not_hide_the_others(location: str) -> None:
+    run_sql(location, "INSERT INTO taxonomies VALUES ('zz@1', 'h', '{}')")
+    run_sql(location, "INSERT INTO taxonomy_revisions VALUES ('zz@1', '', 'h', '[')")
+    with closing(Workspace.open(location)) as workspace:
+        assert [row.ref for row in workspace.taxonomies()] == [MAST.ref]
+        assert {row.taxonomy.ref for row in workspace.revisions()} == {MAST.ref}
         with pytest.raises(WorkspaceError, match="cannot be read"):
             workspace.taxonomy("zz@1")
 
@@ -150,7 +144,7 @@ def path(tmp_path: Path) -> Path:
     path = tmp_path / "w.db"
     with closing(Workspace.open(path)) as workspace:
         workspace.add_annotator("alice", AnnotatorKind.HUMAN)
-        started(workspace, replace(label(workspace), saw_suggestions=True))
+        start_pass(workspace, replace(label(workspace), saw_suggestions=True))
         assert workspace.check_rows().differences == ()
     return path
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import closing
+from itertools import product
 from typing import Any
 
 import pytest
@@ -52,8 +53,8 @@ def recorded(draw: st.DrawFn) -> Event:
 
 @given(recorded(), st.data())
 @settings(max_examples=25)
-def test_missing_or_mistyped_field_is_named(one: Event, data: st.DataObject) -> None:
-    values = event_to_dict(one)
+def test_missing_or_mistyped_field_is_named(stored: Event, data: st.DataObject) -> None:
+    values = event_to_dict(stored)
     name = data.draw(st.sampled_from(["id", "annotator", "seq", "at", "kind", "payload", "action"]))
     broken: dict[str, Any] = dict(values)
     if data.draw(st.booleans()):
@@ -66,25 +67,25 @@ def test_missing_or_mistyped_field_is_named(one: Event, data: st.DataObject) -> 
 
 @given(facts())
 def test_inverse_of_an_inverse_is_the_fact(fact: Fact) -> None:
-    back = inverse(fact)
+    undo = inverse(fact)
     if isinstance(fact, PassStarted):
-        # The first start of a pass tells what the study hides; a later start does not count.
+        # The first start of a pass records what the study hides; a later start does not count.
         fact = replace(fact, withheld=False)
-    if back is not None and (again := inverse(back)) is not None:
-        assert again == fact
+    redo = None if undo is None else inverse(undo)
+    assert redo is None or redo == fact
 
 
-@given(st.lists(labels(), max_size=6, unique_by=lambda one: one.id))
+@given(st.lists(labels(), max_size=6, unique_by=lambda row: row.id))
 @settings(max_examples=8, deadline=None)
 def test_labels_survive_the_tables(added: list[Label]) -> None:
     with closing(Workspace.open(":memory:")) as workspace:
-        workspace.append([event(LabelAdded(one)) for one in added])
-        assert workspace.labels() == tuple(sorted(added, key=lambda one: one.id))
+        workspace.append([event(LabelAdded(row)) for row in added])
+        assert workspace.labels() == tuple(sorted(added, key=lambda row: row.id))
 
 
 def test_impossible_values_in_events_are_refused(workspace: Workspace) -> None:
     workspace.append([event(LabelAdded(label(workspace))), event(VerdictSet("x", None, ABSENT))])
-    added, verdict = (json.loads(json.dumps(event_to_dict(one))) for one in workspace.events())
+    added, verdict = (json.loads(json.dumps(event_to_dict(row))) for row in workspace.events())
     for evidence, reason in (
         ({"key": "k0"}, "'quote'"),
         ({"quote": "x", "start": 0, "end": 1}, "needs a span"),
@@ -99,8 +100,8 @@ def test_impossible_values_in_events_are_refused(workspace: Workspace) -> None:
         event_from_dict(verdict)
 
 
-PEOPLE = ("alice", "bob")
-people = st.sampled_from(PEOPLE)
+ANNOTATORS = ("alice", "bob")
+annotators = st.sampled_from(ANNOTATORS)
 
 
 @st.composite
@@ -108,59 +109,60 @@ def histories(draw: st.DrawFn) -> list[tuple[str, int, Fact]]:
     """Return facts of several people in some order, sensible or not."""
     steps = []
     for _ in range(draw(st.integers(0, 12))):
-        who = draw(people)
+        annotator = draw(annotators)
         number = draw(passes)
-        steps.append((who, number, draw(facts(who, number))))
+        steps.append((annotator, number, draw(facts(annotator, number))))
     return steps
 
 
 def record(workspace: Workspace, steps: list[tuple[str, int, Fact]]) -> None:
-    for who, number, fact in steps:
-        workspace.append([event(fact, annotator=who, pass_number=number)])
+    for annotator, number, fact in steps:
+        workspace.append([event(fact, annotator=annotator, pass_number=number)])
 
 
 @given(histories(), histories(), histories())
 @settings(max_examples=8, deadline=None)
 def test_merging_in_any_order_again_and_rebuilding_give_the_same_state(
     common: list[tuple[str, int, Fact]],
-    here: list[tuple[str, int, Fact]],
-    there: list[tuple[str, int, Fact]],
+    first_steps: list[tuple[str, int, Fact]],
+    second_steps: list[tuple[str, int, Fact]],
 ) -> None:
     with open_workspaces(2) as (first, second):
         record(first, common)
         second.merge_events(first.events())
-        record(first, here)
-        record(second, there)
-        ours = list(first.events())
-        theirs = list(second.events())
-        report = first.merge_events(theirs, replacing=PEOPLE)
-        assert (report.added, report.known) == (len(there), len(common))
-        second.merge_events(ours, replacing=PEOPLE)
+        record(first, first_steps)
+        record(second, second_steps)
+        first_events = list(first.events())
+        second_events = list(second.events())
+        report = first.merge_events(second_events, replacing=ANNOTATORS)
+        assert (report.added, report.known) == (len(second_steps), len(common))
+        second.merge_events(first_events, replacing=ANNOTATORS)
         assert state(first) == state(second)
         assert list(first.events()) == list(second.events())
         assert first.conflicts() == second.conflicts()
         assert first.edited_histories() == second.edited_histories() == ()
-        once = state(first)
+        merged = state(first)
         second.rebuild()
-        assert state(second) == once
-        again = first.merge_events(theirs)
-        assert (again.added, again.known) == (0, len(theirs))
-        assert state(first) == once
+        assert state(second) == merged
+        repeated = first.merge_events(second_events)
+        assert (repeated.added, repeated.known) == (0, len(second_events))
+        assert state(first) == merged
 
 
 def test_different_events_with_equal_counters_conflict_for_people_only(
     workspace: Workspace, other: Workspace
 ) -> None:
-    for place, note in ((workspace, "here"), (other, "there")):
-        place.append([event(LabelAdded(label(place, note=note)))])
-        place.append([event(SpansRead(("k0",)))])
-        judged = label(place, annotator="judge:rules@1", note=note)
-        place.append([event(LabelAdded(judged), annotator="judge:rules@1")])
+    for target, note in ((workspace, "here"), (other, "there")):
+        target.append([event(LabelAdded(label(target, note=note)))])
+        target.append([event(SpansRead(("k0",)))])
+        judged = label(target, annotator="judge:rules@1", note=note)
+        target.append([event(LabelAdded(judged), annotator="judge:rules@1")])
     report = workspace.merge_events(other.events())
-    assert [(c.annotator, c.seq, len(c.events)) for c in report.conflicts] == [("alice", 1, 2)]
+    (conflict,) = report.conflicts
+    assert (conflict.annotator, conflict.seq, len(conflict.events)) == ("alice", 1, 2)
     assert workspace.conflicts() == report.conflicts
     notes = {(row.annotator, row.note) for row in workspace.labels()}
-    assert notes == {(who, n) for who in ("alice", "judge:rules@1") for n in ("here", "there")}
+    assert notes == set(product(("alice", "judge:rules@1"), ("here", "there")))
 
 
 def test_altered_event_is_refused_unless_it_replaces_ours(
@@ -168,16 +170,16 @@ def test_altered_event_is_refused_unless_it_replaces_ours(
 ) -> None:
     original = label(workspace, note="original")
     workspace.append([event(LabelAdded(original))])
-    (known,) = workspace.events()
+    (stored,) = workspace.events()
     other.append([event(LabelAdded(replace(original, note="altered")))])
     (altered,) = other.events()
-    theirs = [replace(altered, id=known.id, chain=None)]
+    incoming = [replace(altered, id=stored.id, chain=None)]
     with pytest.raises(MergeRefused) as refused:
-        workspace.merge_events(theirs)
+        workspace.merge_events(incoming)
     (person,) = refused.value.people
     assert (person.annotator, person.edited, person.labels_changed) == ("alice", 1, 0)
     assert [row.note for row in workspace.labels()] == ["original"]
-    report = workspace.merge_events(theirs, replacing=["alice"])
-    assert (report.altered, report.people[0].replaced) == ((known.id,), True)
+    report = workspace.merge_events(incoming, replacing=["alice"])
+    assert (report.altered, report.people[0].replaced) == ((stored.id,), True)
     assert [row.note for row in workspace.labels()] == ["altered"]
     assert workspace.edited_histories() == ()

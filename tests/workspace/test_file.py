@@ -17,7 +17,7 @@ from mast_tui.errors import WorkspaceGone
 from mast_tui.workspace import Workspace, WorkspaceError
 from mast_tui.workspace.events.types import LabelAdded
 from mast_tui.workspace.paths import why_not_trusted
-from tests.workspace.build import event, label, started, state
+from tests.workspace.build import event, label, start_pass, state
 
 
 def labels_in(path: Path) -> int:
@@ -47,7 +47,7 @@ def path(tmp_path: Path) -> Path:
 
 def test_checkpoint_and_closing_make_one_whole_file(path: Path) -> None:
     with closing(Workspace.open(path)) as workspace:
-        started(workspace, label(workspace))
+        start_pass(workspace, label(workspace))
         assert labels_in(path) == 0
         workspace.checkpoint()
         assert labels_in(path) == 1
@@ -58,7 +58,7 @@ def test_checkpoint_and_closing_make_one_whole_file(path: Path) -> None:
 
 def test_reader_does_not_block_checkpoints_and_writes(path: Path) -> None:
     with closing(Workspace.open(path)) as workspace, closing(Workspace.open(path)) as other:
-        started(workspace, label(workspace))
+        start_pass(workspace, label(workspace))
         with other._database.reading() as connection:
             assert connection.exec_driver_sql("SELECT count(*) FROM labels").scalar_one() == 1
             workspace.checkpoint()
@@ -72,7 +72,7 @@ def test_copy_is_complete_appears_when_whole_and_replaces_nothing(
     target = tmp_path / "copy.db"
     existed: list[bool] = []
     with closing(Workspace.open(path)) as workspace:
-        started(workspace, label(workspace))
+        start_pass(workspace, label(workspace))
         workspace.copy_to(target)
         assert labels_in(target) == 1
         with closing(Workspace.open(target, create=False)) as copy:
@@ -105,7 +105,7 @@ def test_backup_command_copies_an_open_workspace(
     target = tmp_path / "backup.db"
     command = split_command(["workspace", "backup", str(target), "--workspace", str(path)])
     with closing(Workspace.open(path)) as workspace:
-        started(workspace, label(workspace))
+        start_pass(workspace, label(workspace))
         assert run(command) == 0
         assert "2 events" in capsys.readouterr().out
         assert run(command) == 1
@@ -115,13 +115,13 @@ def test_backup_command_copies_an_open_workspace(
 
 
 def test_new_workspace_is_private(path: Path) -> None:
-    before = os.umask(0o022)
+    old_mask = os.umask(0o022)
     try:
         with closing(Workspace.open(path)) as workspace:
-            started(workspace, label(workspace))
+            start_pass(workspace, label(workspace))
             modes = {file.name: mode_of(file) for file in path.parent.iterdir()}
     finally:
-        os.umask(before)
+        os.umask(old_mask)
     assert set(modes) >= {"workspace.db", "workspace.db-wal"}
     assert set(modes.values()) == {0o600}
     assert mode_of(path.parent) == 0o700
@@ -129,10 +129,10 @@ def test_new_workspace_is_private(path: Path) -> None:
 
 def test_opening_removes_read_permission_of_others_who_may_not_write(path: Path) -> None:
     Workspace.open(path).close()
-    for before, after in ((0o644, 0o600), (0o660, 0o660), (0o640, 0o600)):
-        path.chmod(before)
+    for old_mode, new_mode in ((0o644, 0o600), (0o660, 0o660), (0o640, 0o600)):
+        path.chmod(old_mode)
         Workspace.open(path).close()
-        assert mode_of(path) == after
+        assert mode_of(path) == new_mode
 
 
 def test_file_with_a_trigger_or_view_is_refused(path: Path) -> None:
@@ -210,25 +210,25 @@ def test_lost_file_is_reported_and_its_content_can_be_written_elsewhere(
 ) -> None:
     target = tmp_path / "rescued" / "w.db"
     with closing(Workspace.open(path)) as workspace:
-        started(workspace, label(workspace))
-        before = state(workspace)
+        start_pass(workspace, label(workspace))
+        state_before = state(workspace)
         lose(path)
         with pytest.raises(WorkspaceGone, match="deleted, moved or replaced"):
             add(workspace)
         with pytest.raises(WorkspaceGone):
             workspace.changed_elsewhere()
-        left = bytes_of(path)
+        remaining = bytes_of(path)
         workspace.move_to(target)
-        assert state(workspace) == before
+        assert state(workspace) == state_before
         add(workspace)
         assert len(workspace.labels()) == 2
-    assert bytes_of(path) == left
+    assert bytes_of(path) == remaining
     assert labels_in(target) == 2
 
 
 def test_lost_file_can_be_written_to_its_old_place(path: Path) -> None:
     with closing(Workspace.open(path)) as workspace:
-        started(workspace, label(workspace))
+        start_pass(workspace, label(workspace))
         delete(path)
         workspace.move_to(path)
         add(workspace)

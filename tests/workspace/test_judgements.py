@@ -22,13 +22,11 @@ from mast_tui.labels import (
 from mast_tui.workspace import RunTrace, Workspace, WorkspaceError, store_judgement
 from mast_tui.workspace.events.types import Judged, PassStarted, ReviewGiven, ReviewSet
 from tests.figures.agreement.tables import verdicts_in
+from tests.gold.build import ABSENT, PRESENT, UNSURE
 from tests.workspace.build import MAST, MODES, TRACE, event, state
 
 JUDGE = "judge:rules@1"
 QUOTE = Evidence(key="k0", quote="word", char_start=3, char_end=7)
-PRESENT = VerdictValue.PRESENT
-ABSENT = VerdictValue.ABSENT
-UNSURE = VerdictValue.UNSURE
 
 
 def finding(
@@ -61,14 +59,13 @@ def verdicts_of(workspace: Workspace) -> dict[str, VerdictValue]:
 
 
 def suggestions(workspace: Workspace) -> dict[str, str]:
-    """Return the ids of suggestions by mode."""
     return {label.mode: label.id for label in workspace.labels(annotator=JUDGE)}
 
 
 def assert_rebuild_keeps_state(workspace: Workspace) -> None:
-    before = state(workspace)
+    state_before = state(workspace)
     workspace.rebuild()
-    assert state(workspace) == before
+    assert state(workspace) == state_before
 
 
 def test_findings_become_labels_and_verdicts_once(workspace: Workspace, other: Workspace) -> None:
@@ -80,9 +77,9 @@ def test_findings_become_labels_and_verdicts_once(workspace: Workspace, other: W
     assert [(a.name, a.kind) for a in workspace.annotators()] == [(JUDGE, AnnotatorKind.JUDGE)]
     (judgement,) = workspace.judgements()
     assert (judgement.judge, judgement.looks_at) == (JUDGE, MODES[:3])
-    before = state(workspace), list(workspace.events())
+    state_before = state(workspace), list(workspace.events())
     store(workspace, finding(MODES[1], "k1", "k3", 0.9), finding())
-    assert (state(workspace), list(workspace.events())) == before
+    assert (state(workspace), list(workspace.events())) == state_before
     # The same suggestion has the same id in every workspace.
     store(other, finding(MODES[1], "k1", "k3", 0.9), finding())
     assert suggestions(other) == suggestions(workspace)
@@ -139,7 +136,7 @@ def test_unsure_modes_are_unsure_unless_found(workspace: Workspace) -> None:
 
 
 def counted_traces(workspace: Workspace) -> tuple[int, ...]:
-    """Count what resumed runs, comparisons and adjudication take as judged."""
+    """Count the traces that resumed runs, comparisons and adjudication treat as judged."""
     study = study_from_workspace(workspace, MAST, annotators=[JUDGE])
     return (
         len(workspace.judgements()),
@@ -171,9 +168,9 @@ def test_partial_judgement_only_suggests_until_the_whole_one_replaces_it(
     assert suggestions(workspace).keys() == {MODES[1], MODES[2]}
     assert verdicts_of(workspace)[MODES[0]] is ABSENT
     assert counted_traces(workspace) == (1, 1, 3, 2, 1)
-    before = state(workspace)
+    state_before = state(workspace)
     assert store_part(workspace, finding(MODES[1])) == 0
-    assert state(workspace) == before
+    assert state(workspace) == state_before
 
 
 def test_run_notes_count_the_stored_findings(workspace: Workspace) -> None:
@@ -192,8 +189,8 @@ def test_run_notes_count_the_stored_findings(workspace: Workspace) -> None:
     store(workspace, *findings, run_id=run)
     counts = QuoteCounts(exact=1, altered=1, not_found=1)
     assert workspace.runs()[0].traces == (RunTrace(TRACE, 4, quotes=counts),)
-    again = workspace.start_run(JUDGE, MAST.ref)
-    store(workspace, *findings, run_id=again)
+    second = workspace.start_run(JUDGE, MAST.ref)
+    store(workspace, *findings, run_id=second)
     assert [(trace.trace_id, trace.findings) for trace in workspace.runs()[1].traces] == [
         (TRACE, 4)
     ]
@@ -208,15 +205,15 @@ def test_judgement_without_findings_is_recorded_once(workspace: Workspace) -> No
 
 def test_new_findings_replace_unanswered_suggestions(workspace: Workspace) -> None:
     store(workspace, finding(), finding(MODES[1]), finding(MODES[2]))
-    before = suggestions(workspace)
-    reject(workspace, before[MODES[0]])
-    reject(workspace, before[MODES[1]])
+    earlier = suggestions(workspace)
+    reject(workspace, earlier[MODES[0]])
+    reject(workspace, earlier[MODES[1]])
     assert workspace.waiting_counts("alice", MAST.ref) == {TRACE: 1}
     assert workspace.waiting_counts("bob", MAST.ref) == {TRACE: 3}
     assert workspace.waiting_counts("bob", "other@1") == {}
     assert workspace.label_counts(JUDGE, MAST.ref) == {TRACE: 3}
     store(workspace, structs.replace(finding(), rationale="for another reason", confidence=0.7))
-    assert suggestions(workspace) == {mode: before[mode] for mode in MODES[:2]}
+    assert suggestions(workspace) == {mode: earlier[mode] for mode in MODES[:2]}
     changed = next(label for label in workspace.labels() if label.mode == MODES[0])
     assert (changed.note, changed.confidence) == ("for another reason", 0.7)
     assert verdicts_of(workspace)[MODES[2]] is ABSENT

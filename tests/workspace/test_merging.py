@@ -27,7 +27,7 @@ from mast_tui.workspace.events.types import (
 from mast_tui.workspace.merging import merge
 from mast_tui.workspace.records import MergeRefused
 from mast_tui.workspace.registers.tags import keep_tags, tags_by
-from tests.workspace.build import MAST, TRACE, event, label, started, state, trace_of
+from tests.workspace.build import MAST, TRACE, event, label, start_pass, state, trace_of
 
 
 @pytest.fixture
@@ -54,8 +54,8 @@ def test_merging_brings_every_register_and_event_once(target: Workspace, source:
     source.register_trace(TraceRecord.from_trace(trace_of("one")))
     run = source.start_run("judge:rules@1", MAST.ref)
     source.note_run_trace(run, RunTrace(TRACE, 1))
-    started(source, label(source, annotator="bob"), annotator="bob")
-    started(target, label(target))
+    start_pass(source, label(source, annotator="bob"), annotator="bob")
+    start_pass(target, label(target))
     report = merge(target, source)
     assert (report.added, report.known) == (2, 0)
     assert {entry.annotator for entry in target.labels()} == {"alice", "bob"}
@@ -73,7 +73,7 @@ def test_labels_follow_the_new_id_of_their_trace(
 ) -> None:
     remaining = label(source)
     removed = label(source)
-    started(source, remaining, removed)
+    start_pass(source, remaining, removed)
     after = structs.replace(remaining, note="changed")
     source.append([event(LabelChanged(remaining, after)), event(LabelRemoved(removed))])
     merge(target, source)
@@ -138,7 +138,7 @@ def test_tags_of_open_codes_are_added_once_to_those_here(
         assert tags_by(target, MAST.id, "bob") == {first: ("money",)} | added
 
 
-def test_last_study_of_two_people_stands(target: Workspace, source: Workspace) -> None:
+def test_last_study_of_two_people_is_valid(target: Workspace, source: Workspace) -> None:
     study = Study(MAST.ref, ("alice", "bob"))
     for workspace, name, seed in ((target, "alice", 1), (source, "bob", 2)):
         fact = StudySet(None, structs.replace(study, seed=seed))
@@ -147,7 +147,7 @@ def test_last_study_of_two_people_stands(target: Workspace, source: Workspace) -
     assert target.study(MAST.ref) == structs.replace(study, seed=2)
 
 
-def test_last_guideline_stands_until_it_is_emptied(target: Workspace) -> None:
+def test_last_guideline_is_valid_until_it_is_emptied(target: Workspace) -> None:
     first = Guideline("g", MAST.modes[0].slug, "only with a reason", "bob", "2026-05-04T10:00:00Z")
     later = structs.replace(
         first, text="always", written_by="carol", written_at="2026-05-05T10:00:00Z"
@@ -178,7 +178,7 @@ def test_only_a_later_guideline_overrules_that_of_another(
     assert target.guidelines(MAST.ref) == (ours,)
 
 
-def test_events_that_only_add_are_told_from_changes(target: Workspace) -> None:
+def test_events_that_only_add_are_distinguished_from_changes(target: Workspace) -> None:
     facts: dict[str, Fact] = {
         "start": PassStarted(PassKind.BLIND),
         "label": LabelAdded(label(target)),

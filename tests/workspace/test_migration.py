@@ -24,11 +24,11 @@ from mast_tui.workspace import (
 from mast_tui.workspace.events.types import ReviewGiven, ReviewSet
 from mast_tui.workspace.records import SpanIndex
 from mast_tui.workspace.sqlite_file import SqliteFile
-from tests.workspace.build import MAST, MODES, TRACE, event, label, started, state, trace_of
+from tests.workspace.build import MAST, MODES, TRACE, event, label, start_pass, state, trace_of
 from tests.workspace.version_one import (
     WITHOUT_TASKS,
     columns,
-    everything,
+    raw_content,
     without_remedies,
     write_version_one,
 )
@@ -78,23 +78,23 @@ def old(tmp_path: Path) -> Path:
         run = workspace.start_run(JUDGE, MAST.ref, note="a run")
         judge(workspace, run, Finding(MODES[0], "k0", "k0", "why", 0.5, evidence=QUOTE))
         workspace.finish_run(run)
-        started(workspace, label(workspace, note="mine"))
+        start_pass(workspace, label(workspace, note="mine"))
         (suggestion,) = workspace.labels(annotator=JUDGE)
         workspace.append([event(ReviewSet(suggestion.id, None, ReviewGiven(ReviewAnswer.REJECT)))])
         workspace.set_setting("a", "b")
     write_version_one(tmp_path / "old.db", tmp_path / "today.db")
-    assert everything(tmp_path / "old.db")["version"] == 1
+    assert raw_content(tmp_path / "old.db")["version"] == 1
     return tmp_path / "old.db"
 
 
 @pytest.fixture
-def held(old: Path) -> dict[str, Any]:
+def expected(old: Path) -> dict[str, Any]:
     """The content of the file before it was written as version 1."""
     return content_of(old.with_name("today.db"))
 
 
 def shape(path: Path) -> dict[str, Any]:
-    """Return the tables and indexes as SQLite knows them, without how they were written."""
+    """Return the tables and indexes as SQLite parses them, independent of their SQL text."""
     with closing(sqlite3.connect(path)) as connection:
         tables: dict[str, Any] = {}
         for table in columns(connection):
@@ -115,7 +115,7 @@ def shape(path: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_file_of_an_early_version_keeps_its_content_and_gets_todays_tables(
-    old: Path, tmp_path: Path, held: dict[str, Any], version: int
+    old: Path, tmp_path: Path, expected: dict[str, Any], version: int
 ) -> None:
     with closing(sqlite3.connect(old)) as raw, raw:
         for step in range(1, version):
@@ -123,9 +123,9 @@ def test_file_of_an_early_version_keeps_its_content_and_gets_todays_tables(
                 raw.execute(statement)
         raw.execute(f"PRAGMA user_version = {version}")
     with closing(Workspace.open(old)) as workspace:
-        assert content(workspace) == held
+        assert content(workspace) == expected
         workspace.rebuild()
-        assert content(workspace) == held
+        assert content(workspace) == expected
         assert workspace.edited_histories() == ()
         chained = {row.annotator: row.chain is not None for row in workspace.events()}
         assert chained == {"alice": True, JUDGE: False}
@@ -136,9 +136,7 @@ def test_file_of_an_early_version_keeps_its_content_and_gets_todays_tables(
         run = workspace.start_run(JUDGE, MAST.ref, settings=settings)
         lost = Evidence(key=None, quote="lost")
         judge(
-            workspace,
-            run,
-            Finding(MODES[1], "k0", "k0", "why", 0.5, decisive=True, evidence=lost),
+            workspace, run, Finding(MODES[1], "k0", "k0", "why", 0.5, decisive=True, evidence=lost)
         )
         assert workspace.runs()[1].settings == settings
         assert workspace.runs()[0].usage == Usage()
@@ -169,69 +167,69 @@ def test_file_of_a_later_version_gets_todays_tables(
     file = tmp_path / "old.db"
     with closing(Workspace.open(file)) as workspace:
         workspace.register_trace(TraceRecord("t", model="m"))
-    today = shape(file)
+    current = shape(file)
     with closing(sqlite3.connect(file)) as raw, raw:
         if version < 8:
             without_remedies(raw)
         for statement in statements:
             raw.execute(statement)
         raw.execute(f"PRAGMA user_version = {version}")
-    kept = {"t": {"k0": SpanIndex(0), "k1": SpanIndex(1, 12), "gone": SpanIndex(None)}}
+    indices = {"t": {"k0": SpanIndex(0), "k1": SpanIndex(1, 12), "gone": SpanIndex(None)}}
     with closing(Workspace.open(file)) as workspace:
         assert workspace.traces() == (TraceRecord("t", model="m"),)
         assert (workspace.imports(), workspace.span_indices()) == ((), {})
-        workspace.keep_span_indices(kept)
-        of_task: dict[str, Any] = {"version": "1.2", "started": 3.5, "task_id": "T1", "trial": 2}
-        workspace.register_trace(TraceRecord("t", **of_task))
-        assert workspace.span_indices() == kept
-        assert workspace.traces() == (TraceRecord("t", model="m", **of_task),)
-    assert shape(file) == today
+        workspace.keep_span_indices(indices)
+        fields: dict[str, Any] = {"version": "1.2", "started": 3.5, "task_id": "T1", "trial": 2}
+        workspace.register_trace(TraceRecord("t", **fields))
+        assert workspace.span_indices() == indices
+        assert workspace.traces() == (TraceRecord("t", model="m", **fields),)
+    assert shape(file) == current
 
 
 def test_unreadable_event_does_not_prevent_migration(old: Path) -> None:
     with closing(sqlite3.connect(old)) as raw, raw:
         raw.execute("UPDATE events SET payload = '{' WHERE annotator = 'alice' AND seq = 1")
     with closing(Workspace.open(old)) as workspace:
-        assert [one.annotator for one in workspace.labels(annotator="alice")] == ["alice"]
+        assert [row.annotator for row in workspace.labels(annotator="alice")] == ["alice"]
 
 
 def test_failing_last_step_leaves_the_file_unchanged(
-    old: Path, held: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    old: Path, expected: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = everything(old)
+    content_before = raw_content(old)
     last = max(migration._STEPS)
     steps = migration._STEPS | {last: (*migration._STEPS[last], "CREATE TABLE asked (x)")}
     with monkeypatch.context() as patched:
         patched.setattr(migration, "_STEPS", steps)
         with pytest.raises(WorkspaceError, match=str(old)):
             Workspace.open(old)
-    assert everything(old) == before
-    assert content_of(old) == held
+    assert raw_content(old) == content_before
+    assert content_of(old) == expected
 
 
 def test_migration_by_another_program_meanwhile_is_used(
-    old: Path, held: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    old: Path, expected: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     migrate_tables = SqliteFile._migrate_tables
-    quicker: list[Workspace] = []
+    opened_first: list[Workspace] = []
 
     def open_elsewhere_first(self: SqliteFile) -> None:
         monkeypatch.setattr(SqliteFile, "_migrate_tables", migrate_tables)
-        quicker.append(Workspace.open(old))
+        opened_first.append(Workspace.open(old))
         migrate_tables(self)
 
     monkeypatch.setattr(SqliteFile, "_migrate_tables", open_elsewhere_first)
-    with closing(Workspace.open(old)) as workspace, closing(quicker[0]) as other:
-        assert content(workspace) == content(other) == held
+    with closing(Workspace.open(old)) as workspace, closing(opened_first[0]) as other:
+        assert content(workspace) == content(other) == expected
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write everything")
 def test_read_only_file_is_refused_and_unchanged(old: Path) -> None:
-    before = old.read_bytes()
+    content_before = old.read_bytes()
     old.chmod(0o400)
     with pytest.raises(WorkspaceError, match="is read-only"):
         Workspace.open(old)
-    assert old.read_bytes() == before
+    assert old.read_bytes() == content_before
 
 
 def test_version_zero_is_refused_as_damaged(old: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 from mast_tui.workspace import Workspace, WorkspaceError, sqlite_file
 from mast_tui.workspace.events.types import LabelAdded
 from mast_tui.workspace.sqlite_file import is_on_network
-from tests.workspace.build import event, label, started, state
+from tests.workspace.build import event, label, start_pass, state
 
 
 @pytest.fixture
@@ -34,11 +34,11 @@ def hashes(folder: Path) -> dict[str, str]:
 def test_reopened_workspace_has_the_same_content(tmp_path: Path, path: Path) -> None:
     deep = tmp_path / "deep" / "folder" / "w.db"
     with closing(Workspace.open(deep)) as workspace:
-        started(workspace, label(workspace))
+        start_pass(workspace, label(workspace))
         workspace.set_setting("a", "b")
-        before = state(workspace), list(workspace.events())
+        content_before = state(workspace), list(workspace.events())
     with closing(Workspace.open(deep, create=False)) as workspace:
-        assert (state(workspace), list(workspace.events())) == before
+        assert (state(workspace), list(workspace.events())) == content_before
         assert workspace.get_setting("a") == "b"
         assert workspace.get_setting("c") is None
     path.touch()
@@ -48,7 +48,7 @@ def test_reopened_workspace_has_the_same_content(tmp_path: Path, path: Path) -> 
 
 def newer_schema(path: Path) -> None:
     with closing(Workspace.open(path)) as workspace:
-        started(workspace, label(workspace))
+        start_pass(workspace, label(workspace))
     with closing(sqlite3.connect(path)) as raw:
         raw.execute("PRAGMA user_version = 99")
 
@@ -81,10 +81,10 @@ def test_refused_file_is_named_with_the_reason_and_unchanged(
     path: Path, make: Callable[[Path], object], reason: str
 ) -> None:
     make(path)
-    before = hashes(path.parent)
+    hashes_before = hashes(path.parent)
     with pytest.raises(WorkspaceError, match=reason) as caught:
         Workspace.open(path)
-    assert hashes(path.parent) == before
+    assert hashes(path.parent) == hashes_before
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -119,7 +119,7 @@ def test_closed_workspace_refuses_reads_and_writes() -> None:
 
 def test_lone_surrogate_is_refused_and_nothing_is_written(workspace: Workspace) -> None:
     with pytest.raises(WorkspaceError, match="half a character"):
-        started(workspace, label(workspace, note="\ud800"))
+        start_pass(workspace, label(workspace, note="\ud800"))
     assert list(workspace.events()) == []
     assert workspace.labels() == ()
 
@@ -130,7 +130,7 @@ def test_only_local_files_have_a_write_ahead_log(
     monkeypatch.setattr(sqlite_file, "is_on_network", lambda path: path.name == "remote.db")
     for name, has_log in (("local.db", True), ("remote.db", False)):
         with closing(Workspace.open(tmp_path / name)) as workspace:
-            started(workspace, label(workspace))
+            start_pass(workspace, label(workspace))
             assert (tmp_path / name).exists()
             assert (tmp_path / f"{name}-wal").exists() == has_log
 
@@ -176,30 +176,30 @@ ON_NETWORK_OF_A_MAC = {
 }
 
 
-def test_network_is_told_by_the_nearest_mount_of_a_table_or_command_or_assumed_local(
+def test_network_is_recognised_by_the_nearest_mount_of_a_table_or_command_or_assumed_local(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = tmp_path / "mounts"
     command = tmp_path / "mount"
     monkeypatch.setattr(sqlite_file, "_MOUNT", str(command))
 
-    def found(paths: Iterable[str]) -> dict[str, bool]:
+    def network_of(paths: Iterable[str]) -> dict[str, bool]:
         return {path: is_on_network(Path(path), table) for path in paths}
 
-    everywhere = {*ON_NETWORK, *ON_NETWORK_OF_A_MAC}
-    assert not any(found(everywhere).values())  # no table and no command
+    all_paths = {*ON_NETWORK, *ON_NETWORK_OF_A_MAC}
+    assert not any(network_of(all_paths).values())  # no table and no command
     command.write_text(f"#!/bin/sh\ncat <<'END'\n{MACOS_MOUNTS}END\n")
     command.chmod(0o700)
-    assert found(ON_NETWORK_OF_A_MAC) == ON_NETWORK_OF_A_MAC
+    assert network_of(ON_NETWORK_OF_A_MAC) == ON_NETWORK_OF_A_MAC
     command.write_text("#!/bin/sh\nexit 1\n")
-    assert not any(found(everywhere).values())
+    assert not any(network_of(all_paths).values())
     table.write_text(LINUX_MOUNTS)
-    assert found(ON_NETWORK) == ON_NETWORK
+    assert network_of(ON_NETWORK) == ON_NETWORK
 
 
 def test_threads_share_a_workspace(workspace: Workspace) -> None:
     def work(name: str) -> None:
-        started(workspace, annotator=name)
+        start_pass(workspace, annotator=name)
         for _ in range(20):
             added = LabelAdded(label(workspace, annotator=name))
             workspace.append([event(added, annotator=name)])

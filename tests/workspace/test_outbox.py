@@ -60,9 +60,9 @@ def team(postgres: PostgresServer, tmp_path: Path) -> Iterator[ServerWorkspace]:
     postgres.give_back(name)
 
 
-def session_on(workspace: Workspace, trace_id: str = TRACE, who: str = "alice") -> Session:
+def session_on(workspace: Workspace, trace_id: str = TRACE, annotator: str = "alice") -> Session:
     trace = trace_of("one", "two", "three", trace_id=trace_id)
-    return Session.open(workspace, trace, MAST, who, blind=False)
+    return Session.open(workspace, trace, MAST, annotator, blind=False)
 
 
 def put(session: Session, mode: int, key: str = "k0") -> None:
@@ -70,13 +70,13 @@ def put(session: Session, mode: int, key: str = "k0") -> None:
 
 
 def modes(workspace: Workspace) -> list[str]:
-    return [one.mode for one in workspace.labels(annotator="alice")]
+    return [label.mode for label in workspace.labels(annotator="alice")]
 
 
 def is_sound(workspace: Workspace) -> bool:
     with workspace._database.reading() as connection:
         edited = edited_histories(connection, ["alice"])
-    seqs = [one.seq for one in workspace.events(annotator="alice")]
+    seqs = [row.seq for row in workspace.events(annotator="alice")]
     return not edited and not workspace.differences() and seqs == list(range(1, len(seqs) + 1))
 
 
@@ -96,16 +96,16 @@ def test_changes_without_the_server_wait_and_survive_the_app(team: ServerWorkspa
                 workspace.labels()
         assert modes(workspace) == [MODES[0]]
         # A second window, as after a kill: nothing is closed or sent.
-        with team.window() as again:
-            assert again.waiting == 4
-            assert {one.mode for one in session_on(again).labels} == {MODES[0], MODES[1], MODES[3]}
-            assert again.send_waiting() == ()
-            assert (again.waiting, is_sound(again)) == (0, True)
-            assert sorted(modes(again)) == sorted([MODES[0], MODES[1], MODES[3]])
-            before = again.event_count()
+        with team.window() as second:
+            assert second.waiting == 4
+            assert {row.mode for row in session_on(second).labels} == {*MODES[:2], MODES[3]}
+            assert second.send_waiting() == ()
+            assert (second.waiting, is_sound(second)) == (0, True)
+            assert sorted(modes(second)) == sorted([MODES[0], MODES[1], MODES[3]])
+            count = second.event_count()
             # The first window sends nothing a second time.
             assert workspace.send_waiting() == ()
-            assert (again.event_count(), is_sound(again)) == (before, True)
+            assert (second.event_count(), is_sound(second)) == (count, True)
         put(session, 4)
         assert (len(modes(workspace)), workspace.waiting) == (4, 0)
 
@@ -147,7 +147,7 @@ def test_changes_of_another_window_meanwhile_stay(team: ServerWorkspace) -> None
         session_on(elsewhere, "run-2").finish(open_modes="leave")
         frozen = elsewhere.labels(trace_id="run-2")
         refused = workspace.send_waiting()
-        assert [one.events[-1].fact.label.mode for one in refused] == [MODES[1], MODES[2]]  # type: ignore[union-attr]
+        assert [change.events[-1].fact.label.mode for change in refused] == [MODES[1], MODES[2]]  # type: ignore[union-attr]
         assert elsewhere.labels(trace_id="run-2") == frozen
         assert len(elsewhere.labels(trace_id=TRACE)) == 3
         assert (workspace.waiting, is_sound(elsewhere)) == (0, True)
@@ -156,7 +156,7 @@ def test_changes_of_another_window_meanwhile_stay(team: ServerWorkspace) -> None
         assert [json.loads(line)["trace_id"] for line in lines] == ["run-2", "run-2"]
         session.show_state(session.read_state())
         assert len(session.labels) == 3
-        assert MODES[3] in {one.mode for one in session.labels}
+        assert MODES[3] in {label.mode for label in session.labels}
 
 
 async def test_silent_server_does_not_block_the_app(
@@ -203,31 +203,32 @@ async def test_other_traces_can_be_labelled_without_the_server(team: ServerWorks
             workspace.read_ahead()
             put(session_on(workspace, "run-3"), 1)
             with team.away():
-                known, since, new = (session_on(workspace, f"run-{n}") for n in (2, 3, 4))
-                put(known, 2, "k1")
-                assert {one.mode for one in known.labels} == {MODES[0], MODES[2]}
-                assert [one.mode for one in since.labels] == [MODES[1]]
+                cached, recent, new = (session_on(workspace, f"run-{n}") for n in (2, 3, 4))
+                put(cached, 2, "k1")
+                assert {row.mode for row in cached.labels} == {MODES[0], MODES[2]}
+                assert [row.mode for row in recent.labels] == [MODES[1]]
                 put(new, 3)
                 new.finish(open_modes="leave")
-                again = session_on(workspace, "run-4")
-                assert (again.finished, len(again.labels)) == (True, 1)
+                reopened = session_on(workspace, "run-4")
+                assert (reopened.finished, len(reopened.labels)) == (True, 1)
                 assert workspace.finished_traces("alice", MAST.ref) == {"run-4"}
-                assert {one.annotator for one in workspace.labels()} == {"alice"}
+                assert {row.annotator for row in workspace.labels()} == {"alice"}
             # Another annotator has registered another trace of that name first.
             elsewhere.register_trace(TraceRecord.from_trace(trace_of("other", trace_id="run-4")))
-            with team.window() as after:  # the first one was killed
-                assert after.send_waiting() == ()
-                assert [one.trace_id for one in after.passes(taxonomy=MAST.ref)][-1] == "run-4~2"
-                assert is_sound(after)
-                assert len(after.labels(annotator="alice")) == 4
-                assert (after.waiting, after.outbox and after.outbox.traces) == (0, {})
+            with team.window() as second:  # the first one was killed
+                assert second.send_waiting() == ()
+                assert second.passes(taxonomy=MAST.ref)[-1].trace_id == "run-4~2"
+                assert is_sound(second)
+                assert len(second.labels(annotator="alice")) == 4
+                assert (second.waiting, second.outbox and second.outbox.traces) == (0, {})
 
 
 async def test_adjudication_continues_without_the_server(team: ServerWorkspace) -> None:
     with closing(Workspace.open(team.url)) as elsewhere, team.window() as workspace:
-        for who, mode in (("bob", 0), ("carol", 1)):
-            put(said := session_on(elsewhere, who=who), mode)
-            said.finish(open_modes="absent")
+        for annotator, mode in (("bob", 0), ("carol", 1)):
+            session = session_on(elsewhere, annotator=annotator)
+            put(session, mode)
+            session.finish(open_modes="absent")
         take_on(workspace, MAST, "alice", [TRACE])
         take_on(elsewhere, MAST, "dana", [TRACE])
         workspace.read_ahead(everybody=True)
@@ -239,11 +240,11 @@ async def test_adjudication_continues_without_the_server(team: ServerWorkspace) 
             assert work.undo() == (second.id,)
             work.explain([first.id], "no word of it")
             GuidelineBook(workspace, MAST, "alice").write(MODES[0], "only where it costs")
-            anew = Adjudication(workspace, MAST, TRACE, "alice")
-            assert [(one.item, one.reason) for one in anew.decisions] == [
+            reopened = Adjudication(workspace, MAST, TRACE, "alice")
+            assert [(row.item, row.reason) for row in reopened.decisions] == [
                 (first.id, "no word of it")
             ]
-            assert [one.id for one in anew.gold.conflicts] == [second.id]
+            assert [row.id for row in reopened.gold.conflicts] == [second.id]
             assert workspace.waiting == 5
         other = Adjudication(elsewhere, MAST, TRACE, "dana")
         assert other.decisions == ()
@@ -253,13 +254,13 @@ async def test_adjudication_continues_without_the_server(team: ServerWorkspace) 
         workspace.changed_elsewhere()
         assert workspace.send_waiting() == ()
         assert (workspace.waiting, is_sound(workspace)) == (0, True)
-        assert [one.text for one in elsewhere.guidelines(MAST.ref)] == ["only where it costs"]
-        (standing,) = elsewhere.decisions(TRACE, MAST.ref)
-        assert (standing.decided_by, standing.value) == ("dana", VerdictValue.ABSENT)
+        assert [row.text for row in elsewhere.guidelines(MAST.ref)] == ["only where it costs"]
+        (decision,) = elsewhere.decisions(TRACE, MAST.ref)
+        assert (decision.decided_by, decision.value) == ("dana", VerdictValue.ABSENT)
         assert len(elsewhere.decisions(TRACE, MAST.ref, annotator="alice")) == 1
-        assert [one.annotator for one in workspace.decided_meanwhile(sent)] == ["dana"]
+        assert [row.annotator for row in workspace.decided_meanwhile(sent)] == ["dana"]
         work.refresh()
-        assert work.decisions == (standing,)
+        assert work.decisions == (decision,)
 
 
 def test_label_of_a_member_is_one_statement(
@@ -279,7 +280,8 @@ def test_label_of_a_member_is_one_statement(
     monkeypatch.setattr(psycopg.Cursor, "execute", count)
     with closing(Workspace.open(url)) as workspace, closing(Workspace.open(url)) as other:
         workspace.open_outbox(tmp_path, "alice")
-        session, elsewhere = session_on(workspace), session_on(other)
+        session = session_on(workspace)
+        elsewhere = session_on(other)
         put(session, 0)
         statements.clear()
         put(session, 1)
@@ -288,8 +290,8 @@ def test_label_of_a_member_is_one_statement(
         with pytest.raises(ChangedMeanwhile):
             put(elsewhere, 2)
         put(elsewhere, 2)
-        for one in (workspace, other, workspace, workspace):
-            one.append([event(SpansRead(("k0",)))])
+        for writer in (workspace, other, workspace, workspace):
+            writer.append([event(SpansRead(("k0",)))])
         with pytest.raises(ChangedMeanwhile):
             put(session, 3)
         assert len(modes(workspace)) == 3

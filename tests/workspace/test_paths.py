@@ -75,19 +75,19 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def place(study: Path) -> Path:
+def workspace_path(study: Path) -> Path:
     return study / ".mast-tui" / "workspace.db"
 
 
-def register(place: Path, path: Path) -> list[str | None]:
+def register(workspace_path: Path, path: Path) -> list[str | None]:
     """Register a trace with this path; return the stored paths."""
-    with closing(Workspace.open(place)) as workspace:
+    with closing(Workspace.open(workspace_path)) as workspace:
         workspace.register_trace(TraceRecord("t", path=path))
         return workspace.read_columns("traces", ("path",), lambda rows: [row[0] for row in rows])
 
 
-def path_in(place: Path) -> Path | None:
-    with closing(Workspace.open(place)) as workspace:
+def path_in(workspace_path: Path) -> Path | None:
+    with closing(Workspace.open(workspace_path)) as workspace:
         return workspace.trace("t").path
 
 
@@ -102,29 +102,31 @@ def test_trace_paths_are_relative_to_the_folder_of_the_workspace(
     assert stored_trace_path(study / "runs" / "one.json", folder) == "runs/one.json"
 
 
-@pytest.mark.parametrize("given", ["runs/one.json", "../study/runs/one.json", "{}/runs/one.json"])
+@pytest.mark.parametrize("text", ["runs/one.json", "../study/runs/one.json", "{}/runs/one.json"])
 def test_trace_is_found_from_any_directory_and_in_a_moved_folder(
-    study: Path, place: Path, monkeypatch: pytest.MonkeyPatch, given: str
+    study: Path, workspace_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
-    assert register(place, Path(given.format(study))) == ["runs/one.json"]
+    assert register(workspace_path, Path(text.format(study))) == ["runs/one.json"]
     monkeypatch.chdir("/")
-    assert path_in(place) == study / "runs" / "one.json"
+    assert path_in(workspace_path) == study / "runs" / "one.json"
     moved = study.rename(study.with_name("moved"))
     assert path_in(moved / ".mast-tui" / "workspace.db") == moved / "runs" / "one.json"
 
 
-def test_same_path_again_writes_nothing(study: Path, place: Path) -> None:
-    with closing(Workspace.open(place)) as workspace:
+def test_same_path_again_writes_nothing(study: Path, workspace_path: Path) -> None:
+    with closing(Workspace.open(workspace_path)) as workspace:
         for path in (Path("runs/one.json"), study / "runs" / "one.json"):
             workspace.register_trace(TraceRecord("t", path=path))
-            before = workspace.last_write
-        assert workspace.last_write == before
+            last_write = workspace.last_write
+        assert workspace.last_write == last_write
         assert workspace.trace("t").path == study / "runs" / "one.json"
 
 
-def test_trace_outside_the_folder_keeps_its_absolute_path(place: Path, tmp_path: Path) -> None:
+def test_trace_outside_the_folder_keeps_its_absolute_path(
+    workspace_path: Path, tmp_path: Path
+) -> None:
     (tmp_path / "far.json").write_text("{}")
-    assert register(place, Path("../far.json")) == [str(tmp_path / "far.json")]
+    assert register(workspace_path, Path("../far.json")) == [str(tmp_path / "far.json")]
 
 
 def test_urls_are_stored_unchanged_and_archives_relative(
@@ -145,12 +147,12 @@ def test_urls_are_stored_unchanged_and_archives_relative(
 
 
 def test_copies_elsewhere_keep_paths_and_span_indices(
-    study: Path, place: Path, tmp_path: Path
+    study: Path, workspace_path: Path, tmp_path: Path
 ) -> None:
     indices = {"t": {"k0": SpanIndex(0, 12), "gone": SpanIndex(None)}}
     copies = tmp_path / "copies"
     copies.mkdir()
-    with closing(Workspace.open(place)) as workspace:
+    with closing(Workspace.open(workspace_path)) as workspace:
         workspace.register_trace(TraceRecord("t", path=Path("runs/one.json")))
         workspace.keep_span_indices(indices)
         workspace.rebuild()
@@ -166,10 +168,10 @@ def test_copies_elsewhere_keep_paths_and_span_indices(
 
 
 def test_paths_of_earlier_versions_are_tried_in_the_folder_and_then_here(
-    study: Path, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    study: Path, workspace_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Workspace.open(place).close()
-    with closing(sqlite3.connect(place)) as raw, raw:
+    Workspace.open(workspace_path).close()
+    with closing(sqlite3.connect(workspace_path)) as raw, raw:
         for statement in (*WITHOUT_TASKS, "DROP TABLE span_indices"):
             raw.execute(statement)
         rows = {"here": "runs/one.json", "there": "old.json", "far": "s3://b/k", "abs": "/x.json"}
@@ -184,7 +186,7 @@ def test_paths_of_earlier_versions_are_tried_in_the_folder_and_then_here(
     for name in ("old.json", "runs/one.json"):
         (elsewhere / name).write_text("{}")
     monkeypatch.chdir(elsewhere)
-    with closing(Workspace.open(place)) as workspace:
+    with closing(Workspace.open(workspace_path)) as workspace:
         paths = {trace.trace_id: trace.path for trace in workspace.traces()}
         assert paths["here"] == study / "runs" / "one.json"
         assert paths["there"] == elsewhere / "old.json"

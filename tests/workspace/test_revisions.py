@@ -21,10 +21,10 @@ from mast_tui.workspace.events.types import PassFinished, VerdictSet
 from mast_tui.workspace.merging import merge
 from mast_tui.workspace.registers.taxonomies import Revision
 from tests.taxonomy.rewording import changed, reworded
-from tests.workspace.build import MAST, MODES, TRACE, label, open_workspaces, started, state
+from tests.workspace.build import MAST, MODES, TRACE, label, open_workspaces, start_pass, state
 from tests.workspace.version_one import WITHOUT_TASKS, without_remedies
 
-NEW = reworded(MAST)
+REWORDED = reworded(MAST)
 
 
 def hashes(workspace: Workspace) -> list[str]:
@@ -32,30 +32,30 @@ def hashes(workspace: Workspace) -> list[str]:
 
 
 def test_new_text_keeps_labels_and_each_text_has_its_date(workspace: Workspace) -> None:
-    assert differences(MAST, NEW) == ()
-    assert MAST.identity == NEW.identity
-    assert MAST.content_hash != NEW.content_hash
+    assert differences(MAST, REWORDED) == ()
+    assert MAST.identity == REWORDED.identity
+    assert MAST.content_hash != REWORDED.content_hash
     assert workspace.as_worded(MAST) == MAST
     workspace.add_taxonomy(MAST)
-    assert workspace.as_worded(NEW) == NEW  # unknown here: a newer program brings it
-    started(workspace, label(workspace))
+    assert workspace.as_worded(REWORDED) == REWORDED  # unknown here: a newer program brings it
+    start_pass(workspace, label(workspace))
     workspace.append([NewEvent("alice", TRACE, MAST.ref, 1, PassFinished())])
-    before = state(workspace)
-    workspace.add_taxonomy(NEW)
-    workspace.add_taxonomy(NEW)
-    assert workspace.as_worded(MAST) == NEW
-    assert state(workspace) == before
-    assert workspace.taxonomies() == (NEW,)
+    state_before = state(workspace)
+    workspace.add_taxonomy(REWORDED)
+    workspace.add_taxonomy(REWORDED)
+    assert workspace.as_worded(MAST) == REWORDED
+    assert state(workspace) == state_before
+    assert workspace.taxonomies() == (REWORDED,)
     assert workspace.taxonomy(MAST.ref).modes[0].definition == "Put otherwise."
     first, second = workspace.revisions_read(MAST.ref)
-    assert (first["hash"], second["hash"]) == (MAST.content_hash, NEW.content_hash)
+    assert (first["hash"], second["hash"]) == (MAST.content_hash, REWORDED.content_hash)
     assert first["since"] is not None
     assert first["since"] < (second["since"] or "")
     assert (first["passes"], second["passes"]) == (1, 0)
-    assert [one.taxonomy for one in workspace.revisions()] == [MAST, NEW]
+    assert [revision.taxonomy for revision in workspace.revisions()] == [MAST, REWORDED]
     workspace.add_taxonomy(MAST)
     assert workspace.taxonomies() == (MAST,)
-    assert hashes(workspace) == [MAST.content_hash, NEW.content_hash, MAST.content_hash]
+    assert hashes(workspace) == [MAST.content_hash, REWORDED.content_hash, MAST.content_hash]
 
 
 CHANGES: list[tuple[Callable[[list[Mode]], list[Mode]], str]] = [
@@ -88,32 +88,32 @@ def test_other_modes_under_the_same_version_are_refused(workspace: Workspace) ->
 
 
 def test_imported_text_does_not_replace_the_one_in_use(workspace: Workspace) -> None:
-    workspace.add_taxonomy(NEW)
+    workspace.add_taxonomy(REWORDED)
     workspace.add_taxonomy(MAST, in_use=False)
-    assert workspace.taxonomies() == (NEW,)
-    assert hashes(workspace) == [NEW.content_hash]
+    assert workspace.taxonomies() == (REWORDED,)
+    assert hashes(workspace) == [REWORDED.content_hash]
 
 
 def test_merging_in_any_order_gives_the_same_texts() -> None:
     third = reworded(MAST, "A third way to say it.")
     texts = [
         Revision(MAST, "2026-01-01T00:00:00.000000Z"),
-        Revision(NEW, "2026-03-01T00:00:00.000000Z"),
+        Revision(REWORDED, "2026-03-01T00:00:00.000000Z"),
         Revision(third, "2026-02-01T00:00:00.000000Z"),
         Revision(third, ""),
     ]
     outcomes = set()
     for first in combinations(texts, 2):
-        with open_workspaces(2) as (here, there):
-            here.add_revisions(first)
-            there.add_revisions([text for text in texts if text not in first])
-            merge(here, there)
-            merge(there, here)
-            assert here.revisions() == there.revisions()
-            outcomes.add((here.revisions(), here.taxonomies()))
+        with open_workspaces(2) as (left, right):
+            left.add_revisions(first)
+            right.add_revisions([text for text in texts if text not in first])
+            merge(left, right)
+            merge(right, left)
+            assert left.revisions() == right.revisions()
+            outcomes.add((left.revisions(), left.taxonomies()))
     ((revisions, taxonomies),) = outcomes
-    assert [one.since[:7] for one in revisions] == ["", "2026-01", "2026-02", "2026-03"]
-    assert taxonomies == (NEW,)
+    assert [revision.since[:7] for revision in revisions] == ["", "2026-01", "2026-02", "2026-03"]
+    assert taxonomies == (REWORDED,)
 
 
 def test_export_brings_every_text_with_its_date_if_it_has_one(
@@ -121,10 +121,10 @@ def test_export_brings_every_text_with_its_date_if_it_has_one(
 ) -> None:
     workspace.add_taxonomy(MAST)
     early = [json.loads(line) for line in workspace_lines(workspace)]
-    started(workspace, label(workspace))
+    start_pass(workspace, label(workspace))
     absent = VerdictSet(MODES[1], None, VerdictValue.ABSENT)
     workspace.append([NewEvent("alice", TRACE, MAST.ref, 1, absent)])
-    workspace.add_taxonomy(NEW)
+    workspace.add_taxonomy(REWORDED)
     file = tmp_path / "whole.jsonl"
     file.write_text("".join(workspace_lines(workspace)))
     merge_content(read_jsonl(file), other)
@@ -136,10 +136,11 @@ def test_export_brings_every_text_with_its_date_if_it_has_one(
         line.pop("since", None)
     file.write_text("".join(json.dumps(line) + "\n" for line in early))
     with closing(Workspace.open(":memory:")) as third:
-        third.add_taxonomy(NEW)
+        third.add_taxonomy(REWORDED)
         merge_content(read_jsonl(file), third)
-        assert third.taxonomies() == (NEW,)
-        assert [one["since"] is None for one in third.revisions_read(MAST.ref)] == [True, False]
+        assert third.taxonomies() == (REWORDED,)
+        first, second = third.revisions_read(MAST.ref)
+        assert (first["since"] is None, second["since"] is None) == (True, False)
 
 
 def test_text_of_a_file_of_version_6_is_dated_by_its_first_event(tmp_path: Path) -> None:
@@ -148,16 +149,16 @@ def test_text_of_a_file_of_version_6_is_dated_by_its_first_event(tmp_path: Path)
     with closing(Workspace.open(file)) as workspace:
         workspace.add_taxonomy(MAST)
         workspace.add_taxonomy(other)
-        started(workspace, label(workspace))
+        start_pass(workspace, label(workspace))
         first = min(event.at for event in workspace.events())
-        before = state(workspace)
+        state_before = state(workspace)
     with closing(sqlite3.connect(file)) as raw, raw:
         without_remedies(raw)
         for statement in (*WITHOUT_TASKS, "DROP TABLE taxonomy_revisions"):
             raw.execute(statement)
         raw.execute("PRAGMA user_version = 6")
     with closing(Workspace.open(file)) as workspace:
-        assert state(workspace) == before
+        assert state(workspace) == state_before
         assert workspace.revisions() == (Revision(MAST, first), Revision(other, ""))
-        workspace.add_taxonomy(NEW)
-        assert hashes(workspace) == [MAST.content_hash, NEW.content_hash]
+        workspace.add_taxonomy(REWORDED)
+        assert hashes(workspace) == [MAST.content_hash, REWORDED.content_hash]

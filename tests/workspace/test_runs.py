@@ -42,17 +42,17 @@ def test_run_keeps_settings_form_and_ending(workspace: Workspace) -> None:
     assert run.ending == "the allowance of 1000 tokens is spent"
 
 
-def test_notes_on_traces_are_kept_whole(workspace: Workspace) -> None:
+def test_notes_on_traces_are_stored_completely(workspace: Workspace) -> None:
     run = workspace.start_run(JUDGE, MAST.ref)
     remarks = ("#4 was cut", "1.3 is missing")
     first = RunTrace("a", 3, None, QuoteCounts(1, 1, 0, 1, 2, 3), 5, remarks)
     workspace.note_run_trace(run, RunTrace("a", 0, "no answer"))
     workspace.note_run_trace(run, first)
     workspace.note_run_trace(run, RunTrace("b", 1, quotes=QuoteCounts(reworded=1), windows=1))
-    kept = only_run(workspace)
-    assert kept.traces[0] == first
-    assert (kept.findings, kept.quotes) == (4, QuoteCounts(1, 1, 1, 1, 2, 3))
-    assert (kept.quotes.all, kept.quotes.found) == (9, 3)
+    stored = only_run(workspace)
+    assert stored.traces[0] == first
+    assert (stored.findings, stored.quotes) == (4, QuoteCounts(1, 1, 1, 1, 2, 3))
+    assert (stored.quotes.all, stored.quotes.found) == (9, 3)
 
 
 def test_quotes_of_earlier_versions_count_as_unsorted(tmp_path: Path) -> None:
@@ -89,15 +89,15 @@ def test_last_usable_answer_is_found_in_any_run(workspace: Workspace) -> None:
     workspace.record_asked(asked(first, usable=False))
     assert workspace.find_answer("key") is None
     workspace.record_asked(asked(first, answer='{"a": "ü\ud800"}'))
-    found = workspace.find_answer("key")
-    assert found is not None
-    assert found == structs.replace(asked(first, answer='{"a": "ü\ufffd"}'), at=found.at)
-    assert found.at
+    answer = workspace.find_answer("key")
+    assert answer is not None
+    assert answer == structs.replace(asked(first, answer='{"a": "ü\ufffd"}'), at=answer.at)
+    assert answer.at
     workspace.record_asked(structs.replace(asked(second, answer="later"), counted=False))
     workspace.record_asked(asked(second, answer="of no use", usable=False))
-    found = workspace.find_answer("key")
-    assert found is not None
-    assert (found.run_id, found.answer, found.counted) == (second, "later", False)
+    answer = workspace.find_answer("key")
+    assert answer is not None
+    assert (answer.run_id, answer.answer, answer.counted) == (second, "later", False)
     assert workspace.find_answer("other") is None
 
 
@@ -136,9 +136,9 @@ def test_imported_run_brings_its_usage_and_is_not_resumed(
         assert only_run(workspace) == run
         assert workspace.unfinished_run(JUDGE, MAST.ref) is None
     workspace.add_run(early)
-    kept = only_run(workspace)
-    assert (kept.usage, kept.ending) == (Usage(2, 200, 20), "spent")
-    assert kept.finished_at == late.finished_at
+    stored = only_run(workspace)
+    assert (stored.usage, stored.ending) == (Usage(2, 200, 20), "spent")
+    assert stored.finished_at == late.finished_at
     # Its own export changes nothing of a run.
     for run in (early, late, structs.replace(late, usage=Usage(9, 9, 9))):
         other.add_run(run)

@@ -26,7 +26,7 @@ from mast_tui.workspace.events.types import LabelAdded
 from mast_tui.workspace.records import Asked
 from tests import waiting
 from tests.postgres import ASKED, PostgresServer, running_server
-from tests.workspace.build import MAST, MODES, event, label, started, state
+from tests.workspace.build import MAST, MODES, event, label, start_pass, state
 
 pytestmark = pytest.mark.slow
 
@@ -35,17 +35,9 @@ FOREIGN = "a\0b \x1a \x1aS \x1a0 � \U0001f600 'quoted' %s :x"
 
 
 @pytest.fixture
-def url(postgres: PostgresServer) -> Iterator[str]:
-    """An empty workspace on the server."""
-    name = postgres.take()
-    yield postgres.url(name)
-    postgres.give_back(name)
-
-
-@pytest.fixture
 def workspace(url: str) -> Iterator[Workspace]:
     with closing(Workspace.open(url)) as opened:
-        started(opened, label(opened))
+        start_pass(opened, label(opened))
         yield opened
 
 
@@ -56,7 +48,7 @@ def add(workspace: Workspace, **options: Any) -> None:
 def test_workspace_is_created_with_its_database_and_opened_again(postgres: PostgresServer) -> None:
     url = postgres.url("brand%20new")
     with closing(Workspace.create_on_server(url)) as workspace:
-        started(workspace, label(workspace))
+        start_pass(workspace, label(workspace))
     with closing(Workspace.create_on_server(url)) as workspace:
         assert len(workspace.labels()) == 1
         assert workspace.path is None
@@ -67,7 +59,7 @@ def test_refused_addresses_are_explained(postgres: PostgresServer) -> None:
     new = postgres.new_database()
     foreign = postgres.new_database()
     postgres.run("CREATE TABLE theirs (id int)", database=foreign)
-    for url, words in (
+    for url, message in (
         (postgres.url(new), "no workspace in this database.*workspace create"),
         (postgres.url("nowhere"), "no such database"),
         (postgres.url(new, host="localhost") + "?sslmode=require", "no encrypted connection"),
@@ -76,7 +68,7 @@ def test_refused_addresses_are_explained(postgres: PostgresServer) -> None:
         ("postgresql://a:secret@localhost/x", "a password in an address"),
         ("mysql://localhost/x", "postgresql://"),
     ):
-        with pytest.raises(WorkspaceError, match=words) as error:
+        with pytest.raises(WorkspaceError, match=message) as error:
             Workspace.open(url)
         assert "secret" not in str(error.value)
     with pytest.raises(WorkspaceError, match="another program"):
@@ -148,18 +140,18 @@ def test_older_schema_is_updated_and_newer_one_refused(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with closing(Workspace.open(url)) as workspace:
-        started(workspace, label(workspace))
-        before = state(workspace)
-    new = schema.SCHEMA_VERSION + 1
+        start_pass(workspace, label(workspace))
+        state_before = state(workspace)
+    version = schema.SCHEMA_VERSION + 1
     step = ("ALTER TABLE settings ADD COLUMN later TEXT",)
     with monkeypatch.context() as patch:
         patch.setitem(migration._STEPS, schema.SCHEMA_VERSION, step)
         for module in (migration, postgresql):
-            patch.setattr(module, "SCHEMA_VERSION", new)
-        patch.setattr("mast_tui.workspace.paths.SCHEMA_VERSION", new)
+            patch.setattr(module, "SCHEMA_VERSION", version)
+        patch.setattr("mast_tui.workspace.paths.SCHEMA_VERSION", version)
         with closing(Workspace.open(url)) as workspace:
-            assert state(workspace) == before
-    with pytest.raises(WorkspaceError, match=f"newer mast-tui.*schema {new}"):
+            assert state(workspace) == state_before
+    with pytest.raises(WorkspaceError, match=f"newer mast-tui.*schema {version}"):
         Workspace.open(url)
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("ALTER TABLE settings DROP COLUMN later")
@@ -181,25 +173,25 @@ def test_people_at_one_place_see_each_other(
     workspace: Workspace, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with closing(Workspace.open(url)) as other:
-        mine = workspace.presence
-        theirs = other.presence
-        assert mine is not None
-        assert theirs is not None
+        presence_of_alice = workspace.presence
+        presence_of_carol = other.presence
+        assert presence_of_alice is not None
+        assert presence_of_carol is not None
 
-        def hear(expected: tuple[str, ...]) -> None:
+        def wait_for(expected: tuple[str, ...]) -> None:
             other.changed_elsewhere()
-            for _ in waiting.until(lambda: mine.annotators_here() == expected):
+            for _ in waiting.until(lambda: presence_of_alice.annotators_here() == expected):
                 assert not workspace.changed_elsewhere()  # nothing was written
 
-        mine.go_to("alice", "here")
-        theirs.go_to("carol", "here")
-        hear(("carol",))
-        theirs.go_to("carol", "elsewhere")
-        hear(())
-        theirs.go_to("carol", "here")
-        hear(("carol",))
+        presence_of_alice.go_to("alice", "here")
+        presence_of_carol.go_to("carol", "here")
+        wait_for(("carol",))
+        presence_of_carol.go_to("carol", "elsewhere")
+        wait_for(())
+        presence_of_carol.go_to("carol", "here")
+        wait_for(("carol",))
         monkeypatch.setattr(presence, "GONE_AFTER", 0.0)
-        assert mine.annotators_here() == ()
+        assert presence_of_alice.annotators_here() == ()
 
 
 def cut_connections(url: str) -> None:
@@ -210,7 +202,7 @@ def cut_connections(url: str) -> None:
         )
 
 
-def test_lost_connection_is_made_anew_and_rolls_back(workspace: Workspace, url: str) -> None:
+def test_lost_connection_is_reopened_and_rolls_back(workspace: Workspace, url: str) -> None:
     cut_connections(url)
     add(workspace)
     assert len(workspace.labels()) == 2
@@ -218,14 +210,14 @@ def test_lost_connection_is_made_anew_and_rolls_back(workspace: Workspace, url: 
     assert len(workspace.labels()) == 2
     assert workspace.changed_elsewhere()  # it may have missed something
 
-    def lose_it_midway() -> None:
+    def lose_connection_midway() -> None:
         with workspace.transaction():
             add(workspace)
             cut_connections(url)
             add(workspace)
 
     with pytest.raises(WorkspaceError, match="connection to the server was lost"):
-        lose_it_midway()
+        lose_connection_midway()
     assert len(workspace.labels()) == 2
     add(workspace)
     assert len(workspace.labels()) == 3
@@ -235,7 +227,7 @@ def test_writes_wait_for_a_server_that_is_away(monkeypatch: pytest.MonkeyPatch) 
     with running_server() as server:
         url = server.url("labels")
         with closing(Workspace.create_on_server(url)) as workspace:
-            started(workspace, label(workspace))
+            start_pass(workspace, label(workspace))
             with server.away():
                 monkeypatch.setattr(writes, "PATIENCE", 0.1)
                 with pytest.raises(WorkspaceError, match="no server answers there"):
@@ -250,15 +242,14 @@ def test_writes_wait_for_a_server_that_is_away(monkeypatch: pytest.MonkeyPatch) 
 def fill(workspace: Workspace) -> None:
     """Write rows into every kind of table."""
     workspace.add_taxonomy(MAST)
-    started(workspace, label(workspace, note=FOREIGN), label(workspace, MODES[1]))
-    started(workspace, label(workspace, annotator="bob"), annotator="bob")
+    start_pass(workspace, label(workspace, note=FOREIGN), label(workspace, MODES[1]))
+    start_pass(workspace, label(workspace, annotator="bob"), annotator="bob")
     run_id = workspace.start_run("judge:m@1", MAST.ref)
     workspace.record_asked(Asked(run_id, "run-1", "key", FOREIGN, "stop", "text", 3, 4, True))
     workspace.set_setting("a", "b")
 
 
 def rows(workspace: Workspace) -> dict[str, list[tuple[Any, ...]]]:
-    """Return every row of every table."""
     with workspace._database.reading() as connection:
         return {
             table.name: sorted(map(tuple, connection.execute(select(table))), key=repr)
@@ -266,44 +257,44 @@ def rows(workspace: Workspace) -> dict[str, list[tuple[Any, ...]]]:
         }
 
 
-def command(*words: str) -> int:
-    return run(split_command(list(words)))
+def command(*arguments: str) -> int:
+    return run(split_command(list(arguments)))
 
 
 def test_copies_and_backups_of_a_server_hold_every_row(
     url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     original = tmp_path / "w.db"
-    back = tmp_path / "back.db"
+    copied = tmp_path / "back.db"
     with closing(Workspace.open(original)) as workspace:
         fill(workspace)
-        before = rows(workspace)
+        expected = rows(workspace)
     assert command("workspace", "copy", str(original), url) == 0
-    assert command("workspace", "copy", url, str(back), "--json") == 0
+    assert command("workspace", "copy", url, str(copied), "--json") == 0
     assert json.loads(capsys.readouterr().out.partition("\n")[2])["events"] == 5
-    with closing(Workspace.open(back, create=False)) as workspace:
-        assert rows(workspace) == before
+    with closing(Workspace.open(copied, create=False)) as workspace:
+        assert rows(workspace) == expected
     backup = tmp_path / "backup.db"
     assert command("workspace", "backup", str(backup), "--workspace", url) == 0
     assert "5 events" in capsys.readouterr().out
     with closing(Workspace.open(url)) as workspace:
         with closing(Workspace.open(backup, create=False)) as copy:
-            assert rows(copy) == rows(workspace) == before
+            assert rows(copy) == rows(workspace) == expected
         fill(workspace)  # later rows get new numbers
     assert command("workspace", "copy", str(original), url) == 1
     assert "the target workspace is not empty" in capsys.readouterr().err
-    assert command("workspace", "copy", url, str(back)) == 1
+    assert command("workspace", "copy", url, str(copied)) == 1
 
 
 @pytest.mark.parametrize("on_server", [False, True])
 def test_check_finds_and_mends_tables_that_differ_from_the_events(
     url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], on_server: bool
 ) -> None:
-    place = url if on_server else str(tmp_path / "w.db")
-    check = ("workspace", "check", "--workspace", place)
-    with closing(Workspace.open(place)) as workspace:
+    address = url if on_server else str(tmp_path / "w.db")
+    check = ("workspace", "check", "--workspace", address)
+    with closing(Workspace.open(address)) as workspace:
         fill(workspace)
-        before = state(workspace)
+        expected = state(workspace)
         assert command(*check) == 0
         with workspace._database.writing() as connection:
             connection.execute(text("UPDATE labels SET note = 'forged' WHERE annotator = 'bob'"))
@@ -315,5 +306,5 @@ def test_check_finds_and_mends_tables_that_differ_from_the_events(
             {"annotator": "bob", "table": "labels", "rows": 1},
         ]
         assert command(*check, "--mend") == 0
-        assert state(workspace) == before
+        assert state(workspace) == expected
         assert command(*check) == 0

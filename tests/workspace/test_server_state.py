@@ -89,7 +89,7 @@ def facts_of(workspace: Workspace) -> list[tuple[int | None, Fact]]:
     changed = replace(full, target=Target("k0", "k2"), evidence=None, remedy="", confidence=1.0)
     bare = replace(plain, id=workspace.new_id(), target=Target(), confidence=1e-7)
     copy = replace(plain, id=workspace.new_id(), pass_number=2)
-    given = ReviewGiven(ReviewAnswer.EDIT, plain.id, ODD)
+    review = ReviewGiven(ReviewAnswer.EDIT, plain.id, ODD)
     first: list[Fact] = [
         PassStarted(PassKind.BLIND, withheld=True),
         PassStarted(PassKind.ASSISTED),
@@ -106,7 +106,7 @@ def facts_of(workspace: Workspace) -> list[tuple[int | None, Fact]]:
         VerdictSet(MODES[1], VerdictValue.UNSURE, VerdictValue.ABSENT),
         VerdictSet(MODES[2], None, VerdictValue.ABSENT),
         VerdictSet(MODES[2], VerdictValue.ABSENT, None),
-        ReviewSet("suggested", None, given),
+        ReviewSet("suggested", None, review),
         ReviewSet("other", None, ReviewGiven(ReviewAnswer.REJECT)),
         ReviewSet("other", ReviewGiven(ReviewAnswer.REJECT), None),
         SpanNoteSet("k0", "", ODD),
@@ -157,12 +157,12 @@ def test_server_derives_the_state_of_annotators_as_python_does(
         assert [event.fact for event in recorded] == [fact for _, fact in facts]
         assert not owner.edited_histories()
         # Every kind that an annotator may record is above.
-        others = {"decided", "judged", "study_set", "guideline_set"}
-        assert {event.kind for event in recorded} | others == set(FACT_TYPES)
+        other_kinds = {"decided", "judged", "study_set", "guideline_set"}
+        assert {event.kind for event in recorded} | other_kinds == set(FACT_TYPES)
         owner.copy_to(tmp_path / "copy.db")
     with closing(Workspace.open(tmp_path / "copy.db", create=False)) as copy:
         assert not copy.differences()
-        assert any(ODD in (one.note, one.target.quote) for one in copy.labels(pass_number=None))
+        assert any(ODD in (row.note, row.target.quote) for row in copy.labels(pass_number=None))
 
 
 def test_server_derives_the_state_of_adjudicators_judges_and_leads(
@@ -174,7 +174,7 @@ def test_server_derives_the_state_of_adjudicators_judges_and_leads(
         *((SideAnswer("mira", None, (Target("k1", "k2"),)),), "carol", "2026-01-02T03:04:05Z"),
         reason=ODD,
     )
-    page = Guideline("page", MODES[0], ODD, "carol", "2026-01-02T03:04:05Z", TRACE, MODES[0])
+    guideline = Guideline("page", MODES[0], ODD, "carol", "2026-01-02T03:04:05Z", TRACE, MODES[0])
     study = Study(MAST.ref, ("mira", "bob"), ("carol",), ((TRACE,),))
     judge = "judge:rules@1"
     with closing(Workspace.create_on_server(postgres.url(database))) as owner:
@@ -186,7 +186,7 @@ def test_server_derives_the_state_of_adjudicators_judges_and_leads(
             ("runner", TeamRole.JUDGE),
         ):
             owner.add_member(name, role)
-        found = label(owner, annotator=judge)
+        suggestion = label(owner, annotator=judge)
         recorded: list[tuple[str, NewEvent]] = [
             *(
                 ("carol", NewEvent("carol", TRACE, MAST.ref, None, fact))
@@ -197,15 +197,20 @@ def test_server_derives_the_state_of_adjudicators_judges_and_leads(
                     Decided(MODES[0], decided, None),
                 )
             ),
-            ("carol", NewEvent("carol", None, MAST.ref, None, GuidelineSet("page", None, page))),
-            ("carol", NewEvent("carol", None, MAST.ref, None, GuidelineSet("x", None, page))),
-            ("carol", NewEvent("carol", None, MAST.ref, None, GuidelineSet("x", page, None))),
+            *(
+                ("carol", NewEvent("carol", None, MAST.ref, None, fact))
+                for fact in (
+                    GuidelineSet("page", None, guideline),
+                    GuidelineSet("x", None, guideline),
+                    GuidelineSet("x", guideline, None),
+                )
+            ),
             ("lea", NewEvent("lea", None, MAST.ref, None, StudySet(None, study))),
             *(
                 ("runner", NewEvent(judge, TRACE, MAST.ref, 1, fact))
                 for fact in (
                     PassStarted(PassKind.BLIND),
-                    LabelAdded(found),
+                    LabelAdded(suggestion),
                     Judged(MODES[:4], (MODES[1],), "run", (MODES[2], MODES[3])),
                     Judged(MODES[:3], (MODES[2],), None, ()),
                     PassWithdrawn(PassKind.BLIND),
@@ -217,12 +222,12 @@ def test_server_derives_the_state_of_adjudicators_judges_and_leads(
             with closing(Workspace.open(postgres.url(database, user=name))) as workspace:
                 workspace.append([new])
             assert not owner.differences(), new.fact
-        assert {(one.mode, one.value) for one in owner.verdicts(annotator=judge)} == {
+        assert {(row.mode, row.value) for row in owner.verdicts(annotator=judge)} == {
             (MODES[0], VerdictValue.PRESENT),
             (MODES[1], VerdictValue.ABSENT),
         }
-        assert [one.mode for one in owner.decisions(TRACE, MAST.ref)] == [MODES[1]]
-        assert owner.guidelines(MAST.ref) == (page,)
+        assert [row.mode for row in owner.decisions(TRACE, MAST.ref)] == [MODES[1]]
+        assert owner.guidelines(MAST.ref) == (guideline,)
         assert owner.study(MAST.ref) == study
 
 
@@ -240,14 +245,14 @@ def test_lead_merges_diverging_histories_like_a_file(
             else:
                 source.append([event(PassStarted(PassKind.BLIND), annotator="zoe")])
             for mode in MODES[: number + 2]:
-                one = replace(label(source, mode, annotator="zoe"), note=f"{number}")
-                source.append([event(LabelAdded(one), annotator="zoe")])
+                row = replace(label(source, mode, annotator="zoe"), note=f"{number}")
+                source.append([event(LabelAdded(row), annotator="zoe")])
             histories.append(list(source.events()))
     edited = [
-        replace(one, fact=LabelAdded(replace(one.fact.label, note="edited")))
-        if isinstance(one.fact, LabelAdded)
-        else one
-        for one in histories[0]
+        replace(row, fact=LabelAdded(replace(row.fact.label, note="edited")))
+        if isinstance(row.fact, LabelAdded)
+        else row
+        for row in histories[0]
     ]
     merges: list[tuple[list[Event], tuple[str, ...]]] = [
         (histories[2], ()),
@@ -271,4 +276,4 @@ def test_lead_merges_diverging_histories_like_a_file(
                 assert not owner.differences()
                 assert list(owner.events(annotator="zoe")) == list(file.events())
                 assert owner.labels(pass_number=None) == file.labels(pass_number=None)
-            assert {one.note for one in file.labels(pass_number=None)} == {"edited", "1", "2"}
+            assert {row.note for row in file.labels(pass_number=None)} == {"edited", "1", "2"}

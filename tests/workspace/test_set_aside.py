@@ -25,7 +25,7 @@ JUDGE = "judge:m-1@0123abcd"
 IDS = tuple(f"run-{number}" for number in range(120))
 
 
-def held(workspace: Workspace) -> set[str]:
+def held_out_traces(workspace: Workspace) -> set[str]:
     return {trace_id for trace_id in IDS if held_out(workspace, trace_id)}
 
 
@@ -38,7 +38,7 @@ def assert_share(count: int, share: float) -> None:
     assert abs(count / len(IDS) - share) < 5 * (share * (1 - share) / len(IDS)) ** 0.5
 
 
-def shown(*examples: str) -> RunSettings:
+def settings_showing(*examples: str) -> RunSettings:
     return RunSettings("m-1", "0123abcd", "models.example", examples=examples)
 
 
@@ -52,7 +52,7 @@ def test_split_has_three_parts_of_its_shares_and_survives_a_merge(
     split = parts(workspace)
     for part, share in zip(TracePart, (0.5, 0.2, 0.3), strict=True):
         assert_share([*split.values()].count(part), share)
-    assert held(workspace) == {one for one in IDS if split[one] is not TracePart.DEVELOPMENT}
+    assert held_out_traces(workspace) == {t for t in IDS if split[t] is not TracePart.DEVELOPMENT}
     merge(other, workspace)
     assert parts(other) == split
     set_split(other, 0.2, 0.3)
@@ -68,11 +68,11 @@ def test_share_lies_between_0_and_1_and_cannot_be_changed(workspace: Workspace) 
             set_aside(workspace, share)
     assert shares_set_aside(workspace) == {}
     set_aside(workspace, 0.25, seed=3)
-    before = held(workspace)
+    ids_before = held_out_traces(workspace)
     for share, seed in ((0.5, 3), (0.1, 3), (0.25, 4)):
         with pytest.raises(WorkspaceError, match=r"0\.25 .* set aside"):
             set_aside(workspace, share, seed=seed)
-    assert held(workspace) == before
+    assert held_out_traces(workspace) == ids_before
 
 
 @pytest.mark.slow
@@ -81,33 +81,33 @@ def test_seeds_choose_differently_and_greater_shares_hold_the_smaller(
 ) -> None:
     set_aside(workspace, 0.2)
     set_aside(other, 0.4)
-    assert held(workspace) < held(other)
+    assert held_out_traces(workspace) < held_out_traces(other)
     with closing(Workspace.open(":memory:")) as third:
         set_aside(third, 0.2, seed=1)
-        assert held(third) != held(workspace)
+        assert held_out_traces(third) != held_out_traces(workspace)
 
 
 @given(st.lists(st.tuples(texts, st.integers(2, 99)), min_size=1))
 @settings(max_examples=20, deadline=None)
-def test_traces_of_one_base_id_are_in_the_same_part(twins: list[tuple[str, int]]) -> None:
+def test_traces_of_one_base_id_are_in_the_same_part(variants: list[tuple[str, int]]) -> None:
     with closing(Workspace.open(":memory:")) as workspace:
         set_aside(workspace, 0.5)
-        for trace_id, number in [*twins, ("run-1~2", 3)]:
+        for trace_id, number in [*variants, ("run-1~2", 3)]:
             assert held_out(workspace, f"{trace_id}~{number}") == held_out(workspace, trace_id)
 
 
 def test_examples_of_runs_are_recorded_unless_they_are_held_out(workspace: Workspace) -> None:
     assert workspace.run_examples(JUDGE) == frozenset()
     set_aside(workspace, 0.5)
-    inside = sorted(held(workspace))
+    inside = sorted(held_out_traces(workspace))
     first, second, third, fourth = sorted(set(IDS) - set(inside))[:4]
     with pytest.raises(WorkspaceError, match=f"'{inside[0]}' is set aside"):
-        workspace.start_run(JUDGE, MAST.ref, settings=shown(first, inside[0]))
+        workspace.start_run(JUDGE, MAST.ref, settings=settings_showing(first, inside[0]))
     assert workspace.runs() == ()
     for examples in ((first, second), (second, third), ()):
-        workspace.start_run(JUDGE, MAST.ref, settings=shown(*examples))
+        workspace.start_run(JUDGE, MAST.ref, settings=settings_showing(*examples))
     workspace.start_run(JUDGE, MAST.ref)
-    workspace.start_run("judge:m-2@0123abcd", MAST.ref, settings=shown(fourth))
+    workspace.start_run("judge:m-2@0123abcd", MAST.ref, settings=settings_showing(fourth))
     assert workspace.run_examples(JUDGE) == {first, second, third}
 
 
@@ -117,18 +117,18 @@ def test_merging_brings_examples_and_held_out_traces(
 ) -> None:
     workspace.register_trace(TraceRecord.from_trace(trace_of("one")))
     other.register_trace(TraceRecord.from_trace(trace_of("another")))
-    other.start_run(JUDGE, MAST.ref, settings=shown(TRACE, "elsewhere"))
+    other.start_run(JUDGE, MAST.ref, settings=settings_showing(TRACE, "elsewhere"))
     set_aside(workspace, 0.2)
     set_aside(other, 0.3)
-    theirs = held(other)
+    theirs = held_out_traces(other)
     merge(workspace, other)
     assert workspace.run_examples(JUDGE) == {f"{TRACE}~2", "elsewhere"}
-    assert held(workspace) == theirs
+    assert held_out_traces(workspace) == theirs
     assert shares_set_aside(workspace) == {0: 0.3}
     with closing(Workspace.open(":memory:")) as third:
         set_aside(third, 0.1)
         merge(workspace, third)
-    assert held(workspace) == theirs
+    assert held_out_traces(workspace) == theirs
 
 
 @pytest.mark.slow
@@ -137,8 +137,8 @@ def test_choices_of_two_seeds_are_both_kept_in_either_order(
 ) -> None:
     set_aside(workspace, 0.5, seed=1)
     set_aside(other, 0.5, seed=2)
-    both = held(workspace) | held(other)
+    both = held_out_traces(workspace) | held_out_traces(other)
     merge(workspace, other)
     merge(other, workspace)
-    assert held(workspace) == held(other) == both
+    assert held_out_traces(workspace) == held_out_traces(other) == both
     assert shares_set_aside(workspace) == shares_set_aside(other) == {1: 0.5, 2: 0.5}

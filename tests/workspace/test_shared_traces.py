@@ -26,8 +26,8 @@ pytestmark = pytest.mark.slow
 RUNS = "s3://bucket/runs"
 
 
-def traces_in(place: Path) -> dict[str, Trace]:
-    return {one.identity.trace_id: one for report in scan([place]) for one in report.traces}
+def traces_in(path: Path) -> dict[str, Trace]:
+    return {trace.identity.trace_id: trace for report in scan([path]) for trace in report.traces}
 
 
 def test_traces_in_object_storage_are_labelled_and_adjudicated_from_three_machines(
@@ -39,7 +39,7 @@ def test_traces_in_object_storage_are_labelled_and_adjudicated_from_three_machin
     pytest.importorskip("s3fs")
     team = Team(postgres)
 
-    def at(machine: str) -> None:
+    def use_machine(machine: str) -> None:
         monkeypatch.setattr("mast_tui.traces.io.remote._copies_folder", lambda: tmp_path / machine)
 
     with s3_server() as s3:
@@ -49,31 +49,31 @@ def test_traces_in_object_storage_are_labelled_and_adjudicated_from_three_machin
         (tmp_path / "copies").mkdir()
         for name, run in runs.items():
             (tmp_path / "copies" / name).write_bytes(run)
-        at("lea's")
-        people = ("--annotators", "mira,bob", "--adjudicators", "carol", "--overlap", "0.5")
-        told = command(capsys, "study", "set", RUNS, *people, "--workspace", team.url("lea"))
-        assert told[0] == 0, told
+        use_machine("lea's")
+        options = ("--annotators", "mira,bob", "--adjudicators", "carol", "--overlap", "0.5")
+        result = command(capsys, "study", "set", RUNS, *options, "--workspace", team.url("lea"))
+        assert result[0] == 0, result
         labelled: dict[str, list[str]] = {}
-        for name, place in (("bob", tmp_path / "copies"), ("mira", trace_path(RUNS))):
-            at(f"{name}'s")
-            here = traces_in(place)
-            assert len(here) == len(runs)
+        for name, path in (("bob", tmp_path / "copies"), ("mira", trace_path(RUNS))):
+            use_machine(f"{name}'s")
+            traces = traces_in(path)
+            assert len(traces) == len(runs)
             with team.workspace(name) as workspace:
-                own = [one.trace_id for one in queue(workspace, MAST, name)]
-                for trace_id in own:
-                    session = Session.open(workspace, here[trace_id], MAST, name, blind=True)
-                    key = here[trace_id].span(1).key
+                queued = [trace.trace_id for trace in queue(workspace, MAST, name)]
+                for trace_id in queued:
+                    session = Session.open(workspace, traces[trace_id], MAST, name, blind=True)
+                    key = traces[trace_id].span(1).key
                     target = Target(key, key, "Done", 0, 4)
                     if name == "mira":
                         session.toggle_label(MODES[0], target, suggestions_on_screen=False)
                     session.mark_read([key])
                     session.finish(open_modes="absent")
                 assert not queue(workspace, MAST, name)
-            labelled[name] = own
+            labelled[name] = queued
         both = set(labelled["mira"]) & set(labelled["bob"])
         assert (len(both), len(labelled["mira"] + labelled["bob"])) == (2, len(runs) + 2)
         # Without files the sides can still be compared.
-        at("carol's")
+        use_machine("carol's")
         s3.failures += ["refused"] * 9
         with team.workspace("carol") as workspace:
             trace_id = min(both)
@@ -81,7 +81,7 @@ def test_traces_in_object_storage_are_labelled_and_adjudicated_from_three_machin
             assert traces_from_files(workspace)(trace_id) is None
             take_on(workspace, MAST, "carol", [trace_id])
             work = Adjudication(workspace, MAST, trace_id, "carol")
-            (label,) = [x for side in work.trace_sides.sides for x in side.labels.values()]
+            (label,) = [label for side in work.trace_sides.sides for label in side.labels.values()]
             assert (label.annotator, label.target.quote) == ("mira", "Done")
             (conflict,) = work.gold.conflicts
             work.decide(conflict, ABSENT_CHOICE)

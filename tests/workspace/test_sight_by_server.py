@@ -47,16 +47,16 @@ from mast_tui.workspace.records import Asked, SpanIndex, TeamRole, TraceRecord
 from mast_tui.workspace.registers.tags import all_tags
 from mast_tui.workspace.schema import STATE_TABLES, guidelines, passes, studies
 from tests.postgres import ASKED, PostgresServer
-from tests.workspace.build import MAST, MODES, TRACE, label, started, trace_of
+from tests.workspace.build import MAST, MODES, TRACE, label, start_pass, trace_of
 
 pytestmark = pytest.mark.slow
 
 SECRET: Final = "bob said so"
 ELSEWHERE: Final = "elsewhere"
-"""Somebody whose labels the lead imports."""
+"""An annotator whose labels the lead imports."""
 JUDGE: Final = "judge:rules@1"
 IMPORTED: Final = "00000000-0000-5000-8000-000000000000"
-"""The id of an event that anybody can work out."""
+"""The id of an event that anyone can compute."""
 TEAM: Final = {
     "mira": TeamRole.ANNOTATOR,
     "bob": TeamRole.ANNOTATOR,
@@ -73,8 +73,6 @@ TABLES: Final = [table.name for table in (schema.events, schema.span_indices, *s
 
 
 class Team:
-    """A workspace with a team."""
-
     def __init__(self, server: PostgresServer) -> None:
         self.server = server
         self.database = server.new_database()
@@ -109,7 +107,7 @@ class Team:
             connection.prepare_threshold = None
             if TEAM.get(name) is TeamRole.ANNOTATOR:
                 connection.execute("SET search_path = seen, public")
-            asked(connection, "SELECT seen.check_writer()")  # loads the language
+            reply(connection, "SELECT seen.check_writer()")  # loads the language
             yield connection
 
 
@@ -134,8 +132,8 @@ def work(
     """Label, answer, note, and finish."""
     with team.session(name, trace) as session:
         session.toggle_label(MODES[0], Target("k0", "k0"), suggestions_on_screen=False)
-        (made,) = session.labels
-        session.edit_label(made.id, note=note)
+        (added,) = session.labels
+        session.edit_label(added.id, note=note)
         session.set_verdict(MODES[1], VerdictValue.UNSURE)
         session.note_span("k0", note)
         if finish:
@@ -257,7 +255,6 @@ def append_sql(
     event_id: str | None = None,
     replaces: str = "[]",
 ) -> sql.Composed:
-    """Return a statement that adds an event."""
     values = {
         "id": event_id or new_event_id(),
         "annotator": name,
@@ -292,7 +289,7 @@ WRITES: Final = (
 )
 
 
-def asked(connection: psycopg.Connection[Any], statement: Any, *values: Any) -> str:
+def reply(connection: psycopg.Connection[Any], statement: Any, *values: Any) -> str:
     """Return the rows or the error of a statement."""
     try:
         cursor = connection.execute(statement, *values)
@@ -311,16 +308,16 @@ def all_answers(connection: psycopg.Connection[Any]) -> dict[str, str]:
         rows = f"SELECT * FROM {name}"
         if name.startswith("pg_catalog."):  # they are long
             rows = f"SELECT md5(string_agg(row::text, ' ' ORDER BY row::text)) FROM {name} row"
-        answers[name] = asked(connection, rows)
+        answers[name] = reply(connection, rows)
     for name, arguments in connection.execute(FUNCTIONS).fetchall():
         for keys in ((TRACE, MAST.ref), ("run-2", MAST.ref), ("bob", "decider")):
             values = [*keys, "mast@3", 1][:arguments]
             call = sql.SQL("SELECT * FROM seen.{}({})").format(
                 sql.Identifier(name), sql.SQL(", ").join(map(sql.Literal, values))
             )
-            answers[call.as_string(connection)] = asked(connection, call)
+            answers[call.as_string(connection)] = reply(connection, call)
     for statement in ACTIVITY:
-        answers[statement] = asked(connection, statement)
+        answers[statement] = reply(connection, statement)
     for table in TABLES:
         conditions = (
             "annotator = 'bob'",
@@ -331,14 +328,14 @@ def all_answers(connection: psycopg.Connection[Any]) -> dict[str, str]:
         for condition in ("true", *conditions, "trace_id = 'run-2'"):
             for flags in ("", "ANALYZE, TIMING OFF, BUFFERS OFF, SUMMARY OFF, "):
                 statement = f"EXPLAIN ({flags}VERBOSE) SELECT * FROM seen.{table} WHERE {condition}"
-                answers[statement] = asked(connection, statement)
+                answers[statement] = reply(connection, statement)
         statement = f"EXPLAIN SELECT * FROM public.{table}"
-        answers[statement] = asked(connection, statement)
+        answers[statement] = reply(connection, statement)
     for isolation in ("READ COMMITTED", "SERIALIZABLE"):
         for statement in WRITES:
             for me in ("mira", "bob"):
                 connection.execute(f"BEGIN ISOLATION LEVEL {isolation}")
-                answer = asked(connection, statement, {"id": IMPORTED, "me": me})
+                answer = reply(connection, statement, {"id": IMPORTED, "me": me})
                 answers[f"{isolation} {me} {statement}"] = answer
                 connection.execute("ROLLBACK")
     return answers
@@ -348,19 +345,19 @@ def test_answers_to_a_blind_annotator_do_not_depend_on_others(team: Team) -> Non
     work(team, "mira", FIRST, finish=False)
     work(team, "mira", SECOND)  # finished but not revealed
     with team.sql("mira") as mira:
-        old = all_answers(mira)
+        old_answers = all_answers(mira)
         everybody_works(team)
-        new = all_answers(mira)
-    assert old.keys() == new.keys()
-    assert {question for question in new if old[question] != new[question]} == set()
+        new_answers = all_answers(mira)
+    assert old_answers.keys() == new_answers.keys()
+    assert {query for query in new_answers if old_answers[query] != new_answers[query]} == set()
     # Her own rows are there, and the owner sees the others.
-    assert "mira" in new["seen.labels"]
-    assert "-tagged" not in "".join(new.values())
+    assert "mira" in new_answers["seen.labels"]
+    assert "-tagged" not in "".join(new_answers.values())
     with team.sql("postgres") as owner:
-        assert "bob-tagged" in asked(owner, "SELECT * FROM public.settings")
+        assert "bob-tagged" in reply(owner, "SELECT * FROM public.settings")
         for table in ("labels", "span_notes", "decisions", "runs", "asked", "events"):
-            assert SECRET in asked(owner, f"SELECT * FROM public.{table}")
-    assert all(IMPORTED not in answer for answer in new.values())
+            assert SECRET in reply(owner, f"SELECT * FROM public.{table}")
+    assert all(IMPORTED not in answer for answer in new_answers.values())
 
 
 def test_revealed_trace_is_visible_and_its_labels_are_final(team: Team) -> None:
@@ -395,17 +392,17 @@ def test_revealed_trace_is_visible_and_its_labels_are_final(team: Team) -> None:
         }
         for kind, fact in facts.items():
             statement = append_sql("mira", kind, json.dumps(fact), trace="run-2")
-            assert "your work from before you saw" in asked(mira, statement), kind
+            assert "your work from before you saw" in reply(mira, statement), kind
         # A second look cannot move them either, and it is no blind pass.
         blind = '{"kind": "blind"}'
         began = append_sql("mira", "pass_started", blind, trace="run-2", pass_number=2)
-        assert "must be a second look" in asked(mira, began)
+        assert "must be a second look" in reply(mira, began)
         mira.execute("BEGIN")
         second_look = '{"kind": "second_look"}'
         mira.execute(append_sql("mira", "pass_started", second_look, trace="run-2", pass_number=2))
         same_id = json.dumps({"label": {"id": own_label.id, "mode": "m", "target": {}}})
         moved = append_sql("mira", "label_added", same_id, trace="run-2", pass_number=2)
-        assert "a label of another pass has this id" in asked(mira, moved)
+        assert "a label of another pass has this id" in reply(mira, moved)
         mira.execute("ROLLBACK")
     with team.session("mira", SECOND) as session:
         session.toggle_label(MODES[4], Target("k0", "k0"), suggestions_on_screen=False)
@@ -435,8 +432,8 @@ def test_unfinished_pass_cannot_be_revealed(at_work: Team) -> None:
             (None, "a pass must start before"),
         ):
             reveal = append_sql("noa", "revealed", '{"what": "all"}', pass_number=pass_number)
-            assert refusal in asked(noa, reveal), pass_number
-        assert "bob" not in asked(noa, "SELECT annotator FROM labels")
+            assert refusal in reply(noa, reveal), pass_number
+        assert "bob" not in reply(noa, "SELECT annotator FROM labels")
 
 
 def command(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
@@ -467,8 +464,8 @@ def test_members_use_the_app_and_commands_within_their_rights(
             ("workspace", "backup", str(tmp_path / f"{name}.db")),
             ("workspace", "check"),
         ):
-            got, _, error = run_as(name, *arguments)
-            assert got == code, error
+            exit_code, _, error = run_as(name, *arguments)
+            assert exit_code == code, error
             assert code == 0 or "only their own work" in error
     assert not (tmp_path / "mira.db").exists()
     assert json.loads(run_as("mira", "status", "--json")[1])["annotators"]
@@ -505,11 +502,11 @@ def test_members_use_the_app_and_commands_within_their_rights(
         workspace.outbox.put(NewChange(new, workspace.new_id(), known_seq=0), workspace.new_id)
         assert workspace.send_waiting() == ()
         assert [label.trace_id for label in workspace.labels()] == [TRACE, "run-2"]
-        # The owner of the password works, whoever is named.
+        # The owner of the password is the annotator, even if another one is named.
         assert working_person(session.workspace, "bob") == "mira"
 
 
-def test_assisted_annotator_sees_judges_and_nobody_else(at_work: Team) -> None:
+def test_assisted_annotator_sees_only_judges(at_work: Team) -> None:
     with at_work.workspace("postgres") as owner:
         assert owner.add_member("omar", TeamRole.ANNOTATOR, assisted=True) is None
     with at_work.session("omar") as session:
@@ -521,7 +518,7 @@ def test_assisted_annotator_sees_judges_and_nobody_else(at_work: Team) -> None:
         assert [entry.judge for entry in session.workspace.runs()] == [JUDGE]
 
 
-def test_span_indices_do_not_tell_marks_of_others(team: Team) -> None:
+def test_span_indices_do_not_reveal_labels_of_others(team: Team) -> None:
     work(team, "bob")
     with team.session("bob") as session:
         session.toggle_label(MODES[2], Target("k1", "k1"), suggestions_on_screen=False)
@@ -556,18 +553,18 @@ def test_member_gets_a_password_that_is_not_stored(
     assert password not in postgres.log()
     role = '"' + name.replace('"', '""') + '"'
     postgres.run(f"GRANT {ASKED} TO {role}")  # the server asks for it
-    theirs = url.replace("boss@", quote(name, safe="") + "@")
-    assert theirs in message
+    address = url.replace("boss@", quote(name, safe="") + "@")
+    assert address in message
     monkeypatch.setenv("PGPASSWORD", password)
-    with closing(Workspace.open(theirs)) as workspace:
+    with closing(Workspace.open(address)) as workspace:
         assert workspace.member == (name, TeamRole.ANNOTATOR, False)
         workspace.register_trace(TraceRecord(TRACE))
-        started(workspace, label(workspace, annotator=name), annotator=name)
+        start_pass(workspace, label(workspace, annotator=name), annotator=name)
         with pytest.raises(WorkspaceError, match="only the user who created the workspace"):
             workspace.add_member("eve", TeamRole.LEAD)
         monkeypatch.setenv("PGPASSWORD", "wrong")
         with pytest.raises(WorkspaceError, match="refuses the user or the password"):
-            Workspace.open(theirs)
+            Workspace.open(address)
         postgres.run(f"REVOKE {ASKED} FROM {role}")
         # A role can change, and a removed member sees nothing.
         lead = command(capsys, *team[:4], "lead", *team[5:], "--json")
@@ -581,19 +578,19 @@ def test_member_gets_a_password_that_is_not_stored(
             workspace.labels()
     assert command(capsys, "team", "remove", name, *team[5:])[0] == 1
     # An existing role keeps its password and loses its rights.
-    of_boss = {"database": "of%20a%20team"}
-    postgres.run("GRANT ALL ON ALL TABLES IN SCHEMA public TO known, PUBLIC", **of_boss)
+    in_team = {"database": "of%20a%20team"}
+    postgres.run("GRANT ALL ON ALL TABLES IN SCHEMA public TO known, PUBLIC", **in_team)
     code, line, message = command(capsys, *team[:2], "known", *team[3:])
     assert (code, line) == (0, "")
     assert "it stays valid" in message
     with closing(Workspace.open(url.replace("boss@", "known@"))) as workspace:
         assert not workspace.labels()
     with psycopg.connect(url.replace("boss@", "known@")) as connection:
-        assert "permission denied" in asked(connection, "SELECT * FROM public.labels")
+        assert "permission denied" in reply(connection, "SELECT * FROM public.labels")
     # A superuser lets the server hide who is connected.
-    theirs = postgres.url("of%20a%20team")
-    assert command(capsys, *team[:2], "known", *team[3:-1], theirs)[0] == 0
-    with closing(Workspace.open(theirs)) as workspace:
+    address = postgres.url("of%20a%20team")
+    assert command(capsys, *team[:2], "known", *team[3:-1], address)[0] == 0
+    with closing(Workspace.open(address)) as workspace:
         assert not workspace.shows_who_is_connected()
     assert command(capsys, "team", "remove", "known", *team[5:])[1].endswith("elsewhere\n")
     for right in (
@@ -614,7 +611,7 @@ def test_member_gets_a_password_that_is_not_stored(
         assert "with more rights than a member, or without login" in message, right
     postgres.run("CREATE ROLE in_a_group LOGIN IN ROLE known")
     assert command(capsys, *team[:2], "in_a_group", *team[3:])[0] == 0
-    postgres.run("GRANT SELECT ON public.labels TO known", **of_boss)
+    postgres.run("GRANT SELECT ON public.labels TO known", **in_team)
     assert command(capsys, *team[:2], "in_a_group", *team[3:])[0] == 0  # a member already
     assert command(capsys, "team", "remove", "in_a_group", *team[5:])[0] == 0
     assert command(capsys, *team[:2], "in_a_group", *team[3:])[0] == 1
@@ -662,9 +659,7 @@ def test_only_the_lead_changes_traces_and_taxonomies(team: Team) -> None:
         assert {record.ref for record in lea.taxonomies()} == {MAST.ref, other.ref}
 
 
-def test_new_workspace_has_the_taxonomy_of_the_program(
-    postgres: PostgresServer,
-) -> None:
+def test_new_workspace_has_the_taxonomy_of_the_program(postgres: PostgresServer) -> None:
     database = postgres.new_database()
     with closing(Workspace.create_on_server(postgres.url(database))) as owner:
         owner.add_member("mira", TeamRole.ANNOTATOR)

@@ -22,14 +22,14 @@ from mast_tui.workspace.events.types import (
     SpansRead,
     VerdictSet,
 )
-from tests.workspace.build import MAST, MODES, TRACE, event, label, started, state
+from tests.workspace.build import MAST, MODES, TRACE, event, label, start_pass, state
 
 HUMAN = AnnotatorKind.HUMAN
 JUDGE = AnnotatorKind.JUDGE
 IMPORTED = AnnotatorKind.IMPORTED
 
 
-def test_taxonomy_comes_back_whole_beside_its_next_version(workspace: Workspace) -> None:
+def test_taxonomy_is_stored_completely_beside_its_next_version(workspace: Workspace) -> None:
     workspace.add_taxonomy(MAST)
     workspace.add_taxonomy(MAST)
     assert workspace.taxonomies() == (MAST,)
@@ -51,15 +51,15 @@ def test_annotators_have_kinds_that_fit_their_names(workspace: Workspace) -> Non
         with pytest.raises(WorkspaceError):
             workspace.add_annotator(name, kind)
     workspace.add_annotator("judge:x", JUDGE)
-    for kind, kept in ((IMPORTED, IMPORTED), (HUMAN, HUMAN), (IMPORTED, HUMAN)):
+    for kind, expected in ((IMPORTED, IMPORTED), (HUMAN, HUMAN), (IMPORTED, HUMAN)):
         workspace.add_annotator("alice", kind)
         kinds = {row.name: row.kind for row in workspace.annotators()}
-        assert kinds == {"alice": kept, "judge:x": JUDGE}
+        assert kinds == {"alice": expected, "judge:x": JUDGE}
 
 
 def test_events_register_annotators_and_their_blindness(workspace: Workspace) -> None:
     for name in ("alice", "bob", "judge:rules@1"):
-        started(workspace, annotator=name)
+        start_pass(workspace, annotator=name)
     for blind in (True, False, True):
         workspace.append([event(SightSet(None, blind))._replace(trace_id=None, pass_number=None)])
     assert [(row.name, row.kind, row.blind) for row in workspace.annotators()] == [
@@ -77,11 +77,11 @@ def fail_half_way(workspace: Workspace) -> None:
 
 
 def test_failed_transaction_or_part_leaves_nothing(workspace: Workspace) -> None:
-    started(workspace)
-    before = state(workspace)
+    start_pass(workspace)
+    state_before = state(workspace)
     with pytest.raises(KeyError):
         fail_half_way(workspace)
-    assert state(workspace) == before
+    assert state(workspace) == state_before
     with workspace.transaction():
         workspace.append([event(LabelAdded(label(workspace)))])
         with pytest.raises(KeyError):
@@ -108,7 +108,7 @@ def test_failed_part_ends_a_whole_transaction(workspace: Workspace) -> None:
 
 
 def test_append_refuses_outdated_counters_and_foreign_labels(workspace: Workspace) -> None:
-    started(workspace)
+    start_pass(workspace)
     (first,) = workspace.events(trace_id=TRACE)
     workspace.append([event(LabelAdded(label(workspace)))], known_seq=first.seq)
     with pytest.raises(ChangedElsewhere):
@@ -130,7 +130,7 @@ def test_event_with_an_id_is_recorded_once(workspace: Workspace) -> None:
 def two_passes(workspace: Workspace) -> tuple[Label, Label]:
     first = label(workspace, MODES[0])
     second = label(workspace, MODES[1], pass_number=2)
-    started(workspace, first)
+    start_pass(workspace, first)
     absent = VerdictSet(MODES[2], None, VerdictValue.ABSENT)
     workspace.append([event(absent), event(PassFinished(at="2026-05-04T10:00:00Z"))])
     later: list[Fact] = [PassStarted(PassKind.SECOND_LOOK, 1), LabelAdded(second)]
@@ -151,17 +151,17 @@ def test_labels_verdicts_and_reads_are_those_of_the_pass(workspace: Workspace) -
         (1, "2026-05-04T10:00:00Z"),
         (2, None),
     ]
-    who = ("alice", TRACE, MAST.ref)
+    work = ("alice", TRACE, MAST.ref)
     assert sorted(workspace.verdicts(pass_number=None), key=lambda row: MODES.index(row.mode)) == [
-        Verdict(*who, MODES[0], VerdictValue.PRESENT, 1),
-        Verdict(*who, MODES[1], VerdictValue.PRESENT, 2),
-        Verdict(*who, MODES[2], VerdictValue.ABSENT, 1),
+        Verdict(*work, MODES[0], VerdictValue.PRESENT, 1),
+        Verdict(*work, MODES[1], VerdictValue.PRESENT, 2),
+        Verdict(*work, MODES[2], VerdictValue.ABSENT, 1),
     ]
     workspace.append([event(SpansRead(("k0", "k1")))])
     workspace.append([event(SpansRead(("k2",)), pass_number=2)])
     workspace.append([event(SpansRead(("k9",)), trace_id="other")])
-    assert workspace.reads(*who, 1) == SpansRead(("k0", "k1"))
-    assert workspace.reads(*who, 2) == SpansRead(("k0", "k1", "k2"))
+    assert workspace.reads(*work, 1) == SpansRead(("k0", "k1"))
+    assert workspace.reads(*work, 2) == SpansRead(("k0", "k1", "k2"))
 
 
 def test_adjudication_and_withdrawn_passes_are_not_the_last_pass(workspace: Workspace) -> None:
@@ -169,8 +169,8 @@ def test_adjudication_and_withdrawn_passes_are_not_the_last_pass(workspace: Work
     workspace.append([event(PassStarted(PassKind.ADJUDICATION), pass_number=3)])
     assert workspace.labels() == (second,)
     assert [row.number for row in workspace.passes()] == [1, 2, 3]
-    back: list[Fact] = [LabelRemoved(second), PassWithdrawn(PassKind.SECOND_LOOK, 1)]
-    workspace.append([event(fact, pass_number=2) for fact in back])
+    withdrawal: list[Fact] = [LabelRemoved(second), PassWithdrawn(PassKind.SECOND_LOOK, 1)]
+    workspace.append([event(fact, pass_number=2) for fact in withdrawal])
     assert workspace.labels() == (first,)
     assert [row.number for row in workspace.passes()] == [1, 3]
     workspace.append([event(PassStarted(PassKind.SECOND_LOOK, 1), pass_number=2)])
@@ -178,7 +178,7 @@ def test_adjudication_and_withdrawn_passes_are_not_the_last_pass(workspace: Work
 
 
 def test_events_are_read_in_more_than_one_batch(workspace: Workspace) -> None:
-    started(workspace)
+    start_pass(workspace)
     workspace.append([event(SpansRead((f"k{number}",))) for number in range(2100)])
     workspace.append([event(SpansRead(("k",)), annotator="bob", trace_id="other")])
     assert [(row.annotator, row.seq) for row in workspace.events()] == [

@@ -26,8 +26,8 @@ from tests.workspace.test_sight_by_server import (
     SECRET,
     TEAM,
     Team,
-    asked,
     everybody_works,
+    reply,
     work,
 )
 
@@ -61,19 +61,19 @@ def test_owner_of_the_documented_example_works_and_makes_copies(
         workspace.set_setting("place", "the owner's")
         assert workspace.get_setting("place") == "the owner's"
         Session.open(workspace, trace_of("one"), MAST, "owner", blind=True)
-    for words in (
+    for arguments in (
         ("backup", str(tmp_path / "b.db"), "--workspace", url),
         ("copy", url, str(tmp_path / "f.db")),
         ("check", "--workspace", url),
     ):
-        assert command("workspace", *words) == 0, capsys.readouterr().err
+        assert command("workspace", *arguments) == 0, capsys.readouterr().err
     with closing(Workspace.open(tmp_path / "b.db", create=False)) as backup:
-        assert [one.trace_id for one in backup.traces()] == [TRACE]
+        assert [trace.trace_id for trace in backup.traces()] == [TRACE]
         assert backup.get_setting("place") == "the owner's"
     postgres.run(f"DROP DATABASE {database}")
 
 
-def as_version(team: Team, version: int) -> None:
+def downgrade(team: Team, version: int) -> None:
     """Give a server the functions and rights that an earlier version gave it."""
     with team.sql("postgres") as owner:
         owner.execute("DROP SCHEMA seen CASCADE; DROP FUNCTION public.take_turns")
@@ -126,22 +126,22 @@ def test_owner_updates_a_server_of_version_10(
     """In version 10 all members but annotators changed state tables themselves."""
     team = Team(postgres)
     everybody_works(team)
-    as_version(team, 10)
+    downgrade(team, 10)
     forged = "INSERT INTO public.verdicts VALUES ('carol', 'run-1', 'mast@3', 1, 'm', 'absent')"
     with team.sql("carol") as carol:
-        assert "INSERT" in asked(carol, forged)
-        assert "DELETE 1" in asked(carol, "DELETE FROM public.verdicts WHERE annotator = 'carol'")
-    before = rows_of_all(team)
+        assert "INSERT" in reply(carol, forged)
+        assert "DELETE 1" in reply(carol, "DELETE FROM public.verdicts WHERE annotator = 'carol'")
+    rows_before = rows_of_all(team)
     for name in ("mira", "carol", "lea"):
         assert_update_is_needed(team, name)
     assert_owner_updates(team, capsys)
-    assert rows_of_all(team) == before
+    assert rows_of_all(team) == rows_before
     for name in TEAM:
         with team.sql(name) as member:
-            assert asked(member, forged).startswith("42501 "), name
-    with team.workspace("carol") as carol_opened:
-        work_ = Adjudication(carol_opened, MAST, TRACE, "carol")
-        work_.explain([one.item for one in work_.decisions], "after the upgrade")
+            assert reply(member, forged).startswith("42501 "), name
+    with team.workspace("carol") as opened:
+        work_ = Adjudication(opened, MAST, TRACE, "carol")
+        work_.explain([row.item for row in work_.decisions], "after the upgrade")
     with team.workspace("lea") as lea:
         assert not lea.differences()
         assert not lea.edited_histories()
@@ -154,7 +154,7 @@ def rows_of_all(team: Team) -> dict[str, str]:
         for table in metadata.sorted_tables:
             names = [c.name for c in table.columns if c.name not in ("task_id", "trial")]
             columns = ", ".join(f'"{name}"' for name in names)
-            rows[table.name] = asked(owner, f"SELECT {columns} FROM public.{table.name}")
+            rows[table.name] = reply(owner, f"SELECT {columns} FROM public.{table.name}")
         return rows
 
 
@@ -164,7 +164,7 @@ def test_owner_updates_a_server_of_version_9(
     team = Team(postgres)
     everybody_works(team)
     work(team, "mira", FIRST, finish=False, note="of mira")
-    as_version(team, 9)
+    downgrade(team, 9)
     revealed = (
         "INSERT INTO events VALUES (gen_random_uuid()::text, 'mira', {seq}, '2026-11-28T00:00:00Z',"
         " '{kind}', 'run-2', 'mast@3', 0, '{payload}', '[]', 'a', NULL, NULL, NULL)"
@@ -177,8 +177,8 @@ def test_owner_updates_a_server_of_version_9(
             (102, "revealed", '{"what": "all"}'),
         ):
             mira.execute(revealed.format(seq=seq, kind=kind, payload=payload).encode())
-        assert SECRET in asked(mira, "SELECT * FROM labels WHERE trace_id = 'run-2'")
-        assert "UPDATE" in asked(mira, "UPDATE public.taxonomies SET document = document")
+        assert SECRET in reply(mira, "SELECT * FROM labels WHERE trace_id = 'run-2'")
+        assert "UPDATE" in reply(mira, "UPDATE public.taxonomies SET document = document")
         mira.execute(
             "INSERT INTO events VALUES ('x', 'mira', -1, 'x', 'nonsense', 'run-1', 'mast@3', 1, "
             "'not json', 'x', 'a', NULL, NULL, NULL)"
@@ -186,16 +186,16 @@ def test_owner_updates_a_server_of_version_9(
     assert_update_is_needed(team, "mira")
     assert_owner_updates(team, capsys)
     with team.sql("mira") as mira:
-        assert SECRET not in asked(mira, "SELECT * FROM seen.labels")
+        assert SECRET not in reply(mira, "SELECT * FROM seen.labels")
         for statement in (
             "UPDATE public.taxonomies SET document = '{'",
             "UPDATE public.traces SET outcome = 'succeeded'",
             "DELETE FROM seen.labels",
             "INSERT INTO seen.events SELECT * FROM seen.events",
         ):
-            assert asked(mira, statement).startswith(("42501 ", "55000 ")), statement
+            assert reply(mira, statement).startswith(("42501 ", "55000 ")), statement
     with team.session("mira", FIRST) as session:
-        assert [one.note for one in session.labels] == ["of mira"]
+        assert [row.note for row in session.labels] == ["of mira"]
     work(team, "mira", SECOND, note="of mira")
     with team.session("bob", FIRST) as session:  # who was shown others' before
         assert session.others

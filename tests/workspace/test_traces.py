@@ -24,10 +24,12 @@ MARCH = 1_772_323_200.0
 """2026-03-01 at midnight, UTC."""
 
 
-def log(path: Path, content: bytes, *, native: bool = False, seen: int = 64 * 1024) -> TraceRecord:
+def write_log(
+    path: Path, content: bytes, *, native: bool = False, head_size: int = 64 * 1024
+) -> TraceRecord:
     """Write a line-based file; return its record, whose id is made of the head."""
     path.write_bytes(content)
-    head = content[:seen]
+    head = content[:head_size]
     digest = hashlib.sha256(head).hexdigest()
     identity = TraceIdentity(
         trace_id="session-9" if native else f"{path.stem}-{digest[:8]}",
@@ -45,8 +47,8 @@ def test_registered_trace_keeps_all_that_was_ever_known(workspace: Workspace) ->
     assert (record.spans, record.model, record.outcome) == (2, "m-1", Outcome.FAILED)
     # Labels can name a trace before its file is there.
     assert workspace.register_trace(TraceRecord(TRACE, model="m-0")) == TRACE
-    for fewer in (record, TraceRecord(TRACE), TraceRecord(TRACE, record.identity)):
-        assert workspace.register_trace(fewer) == TRACE
+    for partial in (record, TraceRecord(TRACE), TraceRecord(TRACE, record.identity)):
+        assert workspace.register_trace(partial) == TRACE
         assert workspace.traces() == (record,)
     assert workspace.trace(TRACE) == record
     with pytest.raises(WorkspaceError, match="'other'"):
@@ -70,45 +72,45 @@ def test_other_content_under_the_same_id_is_another_trace(workspace: Workspace) 
 @pytest.mark.parametrize("native", [True, False])
 def test_grown_file_is_the_same_trace(workspace: Workspace, tmp_path: Path, native: bool) -> None:
     path = tmp_path / "run-a.log"
-    first = log(path, b"one\n", native=native)
+    first = write_log(path, b"one\n", native=native)
     name = workspace.register_trace(first)
     for content in (b"one\ntwo\n", b"one\ntwo\nthree\n"):
-        grown = log(path, content, native=native)
-        known = workspace.find_trace(grown)
-        assert known is not None
-        assert known.trace_id == name
+        grown = write_log(path, content, native=native)
+        match = workspace.find_trace(grown)
+        assert match is not None
+        assert match.trace_id == name
         assert workspace.register_trace(grown) == name
-    (kept,) = workspace.traces()
-    assert (kept.identity, kept.spans) == (first.identity, 3)
+    (stored,) = workspace.traces()
+    assert (stored.identity, stored.spans) == (first.identity, 3)
 
 
-def test_growth_is_told_by_name_and_head(workspace: Workspace, tmp_path: Path) -> None:
+def test_growth_is_recognised_by_name_and_head(workspace: Workspace, tmp_path: Path) -> None:
     path = tmp_path / "run-a.log"
-    name = workspace.register_trace(log(path, b"one\n", native=True))
-    assert workspace.register_trace(log(path, b"ONE\ntwo\n", native=True)) == f"{name}~2"
-    first = log(tmp_path / "run.log", b"one\n")
-    renamed = log(tmp_path / "run-b.log", b"one\ntwo\n")
+    name = workspace.register_trace(write_log(path, b"one\n", native=True))
+    assert workspace.register_trace(write_log(path, b"ONE\ntwo\n", native=True)) == f"{name}~2"
+    first = write_log(tmp_path / "run.log", b"one\n")
+    renamed = write_log(tmp_path / "run-b.log", b"one\ntwo\n")
     assert workspace.register_trace(first) != workspace.register_trace(renamed)
     # Beyond the head, content is not compared.
-    long = log(path, b"line\n" * 20_000)
-    longer = log(path, b"line\n" * 20_000 + b"more\n")
+    long = write_log(path, b"line\n" * 20_000)
+    longer = write_log(path, b"line\n" * 20_000 + b"more\n")
     assert workspace.register_trace(long) == workspace.register_trace(longer)
 
 
 def test_many_traces_are_registered_like_single_ones(workspace: Workspace, tmp_path: Path) -> None:
-    seen = log(tmp_path / "run.txt", b"one\n")
+    earlier = write_log(tmp_path / "run.txt", b"one\n")
     workspace.register_trace(TraceRecord("known"))
-    workspace.register_trace(seen)
-    known = TraceRecord("known", outcome=Outcome.FAILED)
-    seen_again = TraceRecord(seen.trace_id, system="s")
-    whole = log(tmp_path / "other.txt", b"two\n")
+    workspace.register_trace(earlier)
+    unchanged = TraceRecord("known", outcome=Outcome.FAILED)
+    later = TraceRecord(earlier.trace_id, system="s")
+    whole = write_log(tmp_path / "other.txt", b"two\n")
     new = TraceRecord("new", model="m")
     new_again = TraceRecord("new", system="s")
     plain = [TraceRecord(f"t{number}") for number in range(1200)]
-    left = workspace.register_unknown_traces([known, new, new_again, seen_again, whole, *plain])
-    assert left == (known, new_again, seen_again, whole)
+    remaining = workspace.register_unknown_traces([unchanged, new, new_again, later, whole, *plain])
+    assert remaining == (unchanged, new_again, later, whole)
     ids = {trace.trace_id for trace in workspace.traces()}
-    assert ids == {"known", "new", seen.trace_id, *(trace.trace_id for trace in plain)}
+    assert ids == {"known", "new", earlier.trace_id, *(trace.trace_id for trace in plain)}
     assert workspace.trace("new") == new
 
 
@@ -128,7 +130,7 @@ def chat(path: Path, *times: str | None) -> TraceRecord:
     return record_of(path)
 
 
-def test_run_starts_with_its_first_dated_span_or_as_a_file_of_outcomes_says(
+def test_run_starts_with_its_first_dated_span_or_the_date_in_a_file_of_outcomes(
     workspace: Workspace, tmp_path: Path
 ) -> None:
     dated = chat(tmp_path / "b.json", None, "2026-03-01T00:00:00Z", "2026-03-02T00:00:00Z")
@@ -141,11 +143,11 @@ def test_run_starts_with_its_first_dated_span_or_as_a_file_of_outcomes_says(
     record = record_of(tmp_path / "a.json")
     assert (record.version, record.started) == ("1.10", MARCH)
     assert update_outcomes(workspace) == []
-    assert [(one.version, one.started) for one in workspace.traces()] == [("1.10", MARCH)]
+    assert [(trace.version, trace.started) for trace in workspace.traces()] == [("1.10", MARCH)]
     rows.write_text("trace,version,date\na.json,1.11,on Monday\n")
     (problem,) = update_outcomes(workspace)
     assert "line 2: date is 'on Monday'; expected a date such as 2026-03-31" in problem
-    assert [(one.version, one.started) for one in workspace.traces()] == [("1.11", MARCH)]
+    assert [(trace.version, trace.started) for trace in workspace.traces()] == [("1.11", MARCH)]
 
 
 def test_versions_and_dates_come_with_labels(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Waiting: reads never wait, writes wait for their turn, and the event loop goes on."""
+"""Waiting: reads never wait, writes wait for their turn, and the event loop continues."""
 
 from __future__ import annotations
 
@@ -19,47 +19,41 @@ from mast_tui.workspace import Workspace, WorkspaceError
 from mast_tui.workspace.events.types import LabelAdded
 from mast_tui.writes import HeldKeys, Writes
 from tests import waiting
-from tests.postgres import PostgresServer
-from tests.workspace.build import event, label, started
+from tests.workspace.build import event, label, start_pass
 
 COUNT = text("SELECT count(*) FROM labels")
 
 
 ON_BOTH_DATABASES = pytest.mark.parametrize(
-    "place", ["file", pytest.param("server", marks=pytest.mark.slow)], indirect=True
+    "location", ["file", pytest.param("server", marks=pytest.mark.slow)], indirect=True
 )
 
 
 @pytest.fixture
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path | str]:
+def location(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
     """The path of a new file, or the address of an empty workspace on a server."""
-    if getattr(request, "param", "file") == "file":
-        yield tmp_path / "w.db"
-        return
-    server: PostgresServer = request.getfixturevalue("postgres")
-    name = server.take()
-    yield server.url(name)
-    server.give_back(name)
+    is_file = getattr(request, "param", "file") == "file"
+    return tmp_path / "w.db" if is_file else str(request.getfixturevalue("url"))
 
 
 @contextmanager
-def another_writer(place: Path | str) -> Iterator[None]:
+def another_writer(location: Path | str) -> Iterator[None]:
     """Let another program hold the right to write."""
-    if isinstance(place, str):
-        with psycopg.connect(place) as server:
+    if isinstance(location, str):
+        with psycopg.connect(location) as server:
             server.execute("SELECT public.take_turns(ARRAY['alice'])")
             yield
         return
-    with closing(sqlite3.connect(place, isolation_level=None)) as file:
+    with closing(sqlite3.connect(location, isolation_level=None)) as file:
         file.execute("BEGIN IMMEDIATE")
         yield
 
 
 @pytest.fixture
-def workspace(place: Path | str) -> Iterator[Workspace]:
+def workspace(location: Path | str) -> Iterator[Workspace]:
     """A workspace with one label."""
-    with closing(Workspace.open(place)) as workspace:
-        started(workspace, label(workspace))
+    with closing(Workspace.open(location)) as workspace:
+        start_pass(workspace, label(workspace))
         yield workspace
 
 
@@ -89,11 +83,11 @@ def test_reading_connection_cannot_write_and_sees_one_state(workspace: Workspace
 
 def test_reading_connection_in_memory_cannot_write() -> None:
     with closing(Workspace.open(":memory:")) as workspace:
-        started(workspace, label(workspace))
+        start_pass(workspace, label(workspace))
         assert_read_only(workspace)
 
 
-def test_reads_do_not_wait_for_writers(workspace: Workspace, place: Path) -> None:
+def test_reads_do_not_wait_for_writers(workspace: Workspace, location: Path) -> None:
     written = Event()
     finish = Event()
 
@@ -113,18 +107,18 @@ def test_reads_do_not_wait_for_writers(workspace: Workspace, place: Path) -> Non
         finish.set()
         thread.join()
     assert len(workspace.labels()) == 2
-    with another_writer(place):
+    with another_writer(location):
         assert len(workspace.labels()) == 2
 
 
 @ON_BOTH_DATABASES
 def test_changes_of_other_programs_are_noticed_once(
-    workspace: Workspace, place: Path | str
+    workspace: Workspace, location: Path | str
 ) -> None:
     workspace.changed_elsewhere()
     add(workspace)
     assert not workspace.changed_elsewhere()
-    with closing(Workspace.open(place)) as other:
+    with closing(Workspace.open(location)) as other:
         add(other)
     assert workspace.changed_elsewhere()
     assert not workspace.changed_elsewhere()
@@ -152,14 +146,14 @@ class StepQueue:
 
 
 @ON_BOTH_DATABASES
-async def test_step_waits_for_another_program_while_the_loop_goes_on(
-    workspace: Workspace, place: Path | str
+async def test_step_waits_for_another_program_while_the_loop_continues(
+    workspace: Workspace, location: Path | str
 ) -> None:
     queue = StepQueue()
-    with another_writer(place):
+    with another_writer(location):
         queue.add(lambda: add(workspace))
         await queue.until_reported()
-        holder = "the server" if isinstance(place, str) else "another program that is writing"
+        holder = "the server" if isinstance(location, str) else "another program that is writing"
         assert queue.writes.report == f"Waiting for {holder} · 1 change not saved"
         assert len(workspace.labels()) == 1
     await queue.until_idle()
@@ -168,7 +162,7 @@ async def test_step_waits_for_another_program_while_the_loop_goes_on(
 
 
 async def test_drawing_is_held_until_a_piece_of_work_ends_or_waits(
-    workspace: Workspace, place: Path
+    workspace: Workspace, location: Path
 ) -> None:
     queue = StepQueue()
     log: list[str] = []
@@ -185,7 +179,7 @@ async def test_drawing_is_held_until_a_piece_of_work_ends_or_waits(
         add(workspace)
         log.append("written")
 
-    with another_writer(place):
+    with another_writer(location):
         queue.add(step)
         await queue.until(lambda: len(log) == 2)
     await queue.until_idle()
@@ -196,7 +190,7 @@ async def test_drawing_is_held_until_a_piece_of_work_ends_or_waits(
 
 
 async def test_error_after_a_wait_is_reported_and_rolls_back(
-    workspace: Workspace, place: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, location: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queue = StepQueue()
 
@@ -205,7 +199,7 @@ async def test_error_after_a_wait_is_reported_and_rolls_back(
             add(workspace)
             raise LookupError("no")
 
-    with another_writer(place):
+    with another_writer(location):
         queue.add(step)
         await queue.until_reported()
     await queue.until_idle()
@@ -213,7 +207,7 @@ async def test_error_after_a_wait_is_reported_and_rolls_back(
     assert len(workspace.labels()) == 1
     # The next step waits no longer than its patience.
     monkeypatch.setattr(writes, "PATIENCE", 0.05)
-    with another_writer(place):
+    with another_writer(location):
         queue.add(lambda: workspace.set_setting("a", "b"))
         await queue.until_idle()
     assert isinstance(queue.errors[1], WorkspaceError)
@@ -221,9 +215,9 @@ async def test_error_after_a_wait_is_reported_and_rolls_back(
     assert workspace.get_setting("a") is None
 
 
-async def test_closing_ends_the_wait_of_a_step(workspace: Workspace, place: Path) -> None:
+async def test_closing_ends_the_wait_of_a_step(workspace: Workspace, location: Path) -> None:
     queue = StepQueue()
-    with another_writer(place):
+    with another_writer(location):
         queue.add(lambda: workspace.set_setting("a", "b"))
         await queue.until_reported()
         workspace.close()
@@ -234,23 +228,23 @@ async def test_closing_ends_the_wait_of_a_step(workspace: Workspace, place: Path
 
 async def test_steps_run_in_order_and_a_question_lets_keys_in(workspace: Workspace) -> None:
     queue = StepQueue()
-    happened: list[object] = []
+    log: list[object] = []
     answers: list[Callable[[str], None]] = []
 
     async def ask() -> None:
-        happened.append(await queue.writes.ask(answers.append))
-        happened.append(await queue.writes.run(lambda: len(workspace.labels())))
+        log.append(await queue.writes.ask(answers.append))
+        log.append(await queue.writes.run(lambda: len(workspace.labels())))
 
     async def finish() -> None:
-        happened.append("after the question")
+        log.append("after the question")
 
     queue.writes.do(ask)
     queue.writes.do(finish, HeldKeys.NOTHING)
-    before = queue.writes.holds
+    first_holds = queue.writes.holds
     await queue.until(lambda: answers)
-    assert [before, queue.writes.holds] == [HeldKeys.ALL, HeldKeys.NOTHING]
-    assert not happened
+    assert [first_holds, queue.writes.holds] == [HeldKeys.ALL, HeldKeys.NOTHING]
+    assert not log
     answers[0]("yes")
     await queue.until_idle()
-    assert happened == ["yes", 1, "after the question"]
+    assert log == ["yes", 1, "after the question"]
     assert queue.errors == []

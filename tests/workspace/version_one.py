@@ -62,7 +62,6 @@ CREATE TABLE run_traces (run TEXT NOT NULL, trace_id TEXT NOT NULL, findings INT
 
 
 def columns(connection: sqlite3.Connection) -> dict[str, tuple[str, ...]]:
-    """Return the columns of each table in a file."""
     names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
     return {
         name: tuple(row[1] for row in connection.execute(f"PRAGMA table_info({name})"))
@@ -72,29 +71,29 @@ def columns(connection: sqlite3.Connection) -> dict[str, tuple[str, ...]]:
 
 def write_version_one(path: Path, source: Path) -> None:
     """Write a file of version 1 with the content of a current file that version 1 could hold."""
-    with closing(sqlite3.connect(path)) as new, closing(sqlite3.connect(source)) as today:
+    with closing(sqlite3.connect(path)) as new, closing(sqlite3.connect(source)) as current:
         new.executescript(SCHEMA)
         for table, names in columns(new).items():
-            wanted = ", ".join(f'"{name}"' for name in names)
-            rows = today.execute(f"SELECT {wanted} FROM {table}").fetchall()
-            places = ", ".join("?" * len(names))
-            new.executemany(f"INSERT INTO {table} ({wanted}) VALUES ({places})", rows)
+            column_list = ", ".join(f'"{name}"' for name in names)
+            rows = current.execute(f"SELECT {column_list} FROM {table}").fetchall()
+            placeholders = ", ".join("?" * len(names))
+            new.executemany(f"INSERT INTO {table} ({column_list}) VALUES ({placeholders})", rows)
         new.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         new.execute("PRAGMA user_version = 1")
         new.commit()
         new.execute("PRAGMA journal_mode = wal")
 
 
-def everything(path: Path) -> dict[str, Any]:
+def raw_content(path: Path) -> dict[str, Any]:
     """Return the version, tables and rows of a file, read by SQLite alone."""
     with closing(sqlite3.connect(path)) as connection:
-        found: dict[str, Any] = {
+        content: dict[str, Any] = {
             name: sorted(connection.execute(f"SELECT * FROM {name}").fetchall(), key=repr)
             for name in columns(connection)
         }
-        found["columns"] = columns(connection)
-        found["version"] = connection.execute("PRAGMA user_version").fetchone()[0]
-        return found
+        content["columns"] = columns(connection)
+        content["version"] = connection.execute("PRAGMA user_version").fetchone()[0]
+        return content
 
 
 WITHOUT_TASKS: Final = (

@@ -1,7 +1,7 @@
 """A program that labels: ``python -m tests.workspace.writer FILE NAME local|remote [COUNT]``.
 
-Prints the id of each label once it is on disk; without a count until somebody ends it. ``remote``
-takes the file for one on a network.
+Prints the id of each label once it is on disk; without a count until it is killed. With ``remote``
+it treats the file as one on a network.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from unittest.mock import patch
 
 from mast_tui.workspace import Workspace, sqlite_file
 from mast_tui.workspace.events.types import LabelAdded
-from tests.workspace.build import event, label, started
+from tests.workspace.build import event, label, start_pass
 
 
-def main(path: str, name: str, where: str, count: str = "") -> None:
-    with patch.object(sqlite_file, "is_on_network", lambda _: where == "remote"):
+def main(path: str, name: str, location: str, count: str = "") -> None:
+    with patch.object(sqlite_file, "is_on_network", lambda _: location == "remote"):
         workspace = Workspace.open(path)
-    started(workspace, annotator=name)
+    start_pass(workspace, annotator=name)
     for _ in range(int(count)) if count else itertools.count():
-        one = label(workspace, annotator=name)
-        workspace.append([event(LabelAdded(one), annotator=name)])
-        print(one.id, flush=True)
+        added = label(workspace, annotator=name)
+        workspace.append([event(LabelAdded(added), annotator=name)])
+        print(added.id, flush=True)
 
 
 if __name__ == "__main__":

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 
-class Listening:
-    """Statements sent to files that are opened after this."""
+class StatementLog:
+    """The statements sent to files that are opened later."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.statements: list[str] = []
         self._connect = sqlite3.connect
-        monkeypatch.setattr(sqlite3, "connect", self._heard)
+        monkeypatch.setattr(sqlite3, "connect", self._connect_logged)
 
-    def _heard(self, *args: object, **kwargs: object) -> sqlite3.Connection:
+    def _connect_logged(self, *args: object, **kwargs: object) -> sqlite3.Connection:
         connection: sqlite3.Connection = self._connect(*args, **kwargs)  # type: ignore[call-overload]
         connection.set_trace_callback(self.statements.append)
         return connection
@@ -31,10 +31,10 @@ class Listening:
 
     def plans(self, path: Path) -> list[tuple[str, str]]:
         """Return the steps of the query plans of statements that read or change rows."""
-        found = []
+        steps = []
         with closing(self._connect(path)) as connection:
             for statement in self.statements:
                 if statement.split()[0] in ("SELECT", "INSERT", "UPDATE", "DELETE"):
                     plan = connection.execute(f"EXPLAIN QUERY PLAN {statement}")
-                    found += [(step[3], statement) for step in plan]
-        return found
+                    steps += [(step[3], statement) for step in plan]
+        return steps
