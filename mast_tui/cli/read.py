@@ -212,8 +212,8 @@ class LineReader:
             "[": lambda: self._go_to_suggestion(-1),
             "a": lambda: self._answer_suggestion(session.accept),
             "x": lambda: self._answer_suggestion(session.reject),
-            "u": lambda: self._report_undo(session.undo()),
-            "U": lambda: self._report_undo(session.redo()),
+            "u": lambda: self._report_undo(session.undo(), "Nothing to undo"),
+            "U": lambda: self._report_undo(session.redo(), "Nothing to redo"),
             "D": self._finish_pass,
             "?": lambda: self._say(HELP),
         }
@@ -478,9 +478,9 @@ class LineReader:
 
     # The pass
 
-    def _report_undo(self, change: object) -> None:
-        """Print the message of an undone or redone change; None if there was none."""
-        self._say("Nothing to undo" if change is None else getattr(change, "message", ""))
+    def _report_undo(self, change: object, nothing_text: str) -> None:
+        """Print the message of an undone or redone change, or ``nothing_text`` without one."""
+        self._say(nothing_text if change is None else getattr(change, "message", ""))
 
     def _finish_pass(self) -> None:
         """Finish the pass.
@@ -495,9 +495,10 @@ class LineReader:
                 f"{counted(unread, 'span')} {verb} not read. o: agreement leaves out the modes "
                 "without a verdict,"
             )
-            self._say("j: they become absent, and count; any other key goes back")
+            self._say("W: they become absent, and count; any other key goes back")
             key = next(self._lines, "")
-            if key not in ("o", "j"):
+            # ``j`` was the key of earlier versions; scripts still send it.
+            if key not in ("o", "W", "j"):
                 self._say("Not finished")
                 return
             answer = "leave" if key == "o" else "absent"

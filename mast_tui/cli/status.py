@@ -59,7 +59,7 @@ def status_command(request: StatusRequest) -> None:
         raise click.ClickException(f"no annotator {request.common.annotator!r} in this workspace")
     kinds = Counter(group.kind.value for _, group in conflicts)
     document = {
-        "workspace": str(workspace.path),
+        "workspace": workspace.name,
         "taxonomy": report.taxonomy,
         "revisions": list(workspace.revisions_read(taxonomy.ref)),
         "traces": report.traces,

@@ -332,7 +332,7 @@ def set_command(request: StudySetRequest) -> None:
         set_split(workspace, *_split_shares(request.split))
         parts = Counter(trace_part(workspace, trace_id) for trace_id in study.traces)
         say("split: " + ", ".join(f"{parts[part]} {part}" for part in TracePart))
-    changed = set_study(workspace, _person_who_changes(request.common.annotator), study)
+    changed = set_study(workspace, _person_who_changes(workspace, request.common.annotator), study)
     _print_study(workspace, study, changed=changed, as_json=request.as_json)
 
 
@@ -576,7 +576,7 @@ def _set_unless_dry(workspace: Workspace, plan: PlanOptions, previous: Study, st
     if plan.dry_run:
         say("nothing is written; leave out --dry-run to write it")
         return study != previous
-    return set_study(workspace, _person_who_changes(plan.common.annotator), study)
+    return set_study(workspace, _person_who_changes(workspace, plan.common.annotator), study)
 
 
 # These are the values of ``QueueKind`` without ``retests``. An import of it would slow ``--help``
@@ -767,7 +767,7 @@ def plan_document(workspace: Workspace, study: Study) -> dict[str, Any]:
         study: The study.
     """
     return {
-        "workspace": str(workspace.path),
+        "workspace": workspace.name,
         "taxonomy": study.taxonomy,
         "study": {
             "annotators": list(study.annotators),
@@ -1020,12 +1020,14 @@ def _changed_study(previous: Study | None, taxonomy: str, values: dict[str, Any]
     return Study(taxonomy, **changes)
 
 
-def _person_who_changes(annotator: str | None) -> str:
-    """Return the name of the user: the option, else the name of the login.
+def _person_who_changes(workspace: Workspace, annotator: str | None) -> str:
+    """Return the name of the user: the server's member, else the option, else the login.
 
     Raises:
         click.UsageError: Neither gives a name.
     """
+    if workspace.member is not None:
+        return workspace.member.name
     if annotator is None:
         name = suggested_name(None)
         if not name:

@@ -42,6 +42,7 @@ from mast_tui.exchange.migration.migrate import (
     OWN_WORK,
     Migrated,
     check_lead,
+    check_may_migrate,
     migrate,
     standing_migrations,
 )
@@ -414,6 +415,7 @@ def _visibility_test(viewer: Viewer) -> Callable[[str, str], bool]:
 
 def _undo_newest_migration(workspace: Workspace, annotator: str | None, as_json: bool) -> int:
     """Undo the newest migration, and return the exit code."""
+    check_may_migrate(workspace)
     if not standing_migrations(workspace):
         raise click.ClickException("there is no migration in the workspace to undo")
     record = find_import(workspace, "", import_format=MIGRATION)  # an empty id finds the newest one

@@ -1303,12 +1303,13 @@ def _nothing_compared_note(agreement: Agreement) -> Iterator[Note]:
 
 def _hidden_traces_note(hidden: HiddenTraces) -> Note:
     """Return a warning that the figures exclude traces that an annotator may not see."""
-    return Note(
-        f"Only traces that {hidden.annotator} has finished or adjudicates are included; "
-        f"{counted(hidden.trace_count, 'other')} excluded.",
-        "only_seen_by",
-        warning=True,
-    )
+    text = f"Only labels that {hidden.annotator} may see are included."
+    if hidden.trace_count:
+        text = (
+            f"Only traces that {hidden.annotator} has finished or adjudicates are included; "
+            f"{counted(hidden.trace_count, 'other')} excluded."
+        )
+    return Note(text, "only_seen_by", warning=True)
 
 
 def _copied_notes(agreement: Agreement) -> Iterator[Note]:

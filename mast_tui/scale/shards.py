@@ -154,7 +154,23 @@ class ShardFolder:
 
     def withdraw(self, shard: str) -> None:
         """Remove the traces of a shard, so that it counts as not written."""
-        path = self.path(traces_file(shard))
+        self._remove(traces_file(shard))
+
+    def remove_replaced(self, manifest: Manifest) -> None:
+        """Remove the shards that the manifest does not list, once all others are written.
+
+        A query over the files of the folder would count their traces again.
+        """
+        if len(self.done(manifest)) < len(manifest.shards):
+            return
+        kept_files = {*map(traces_file, manifest.shards), *map(events_file, manifest.shards)}
+        for name in self.names() - kept_files:
+            if name.endswith(".parquet") and name.startswith(("traces-", "events-")):
+                self._remove(name)
+
+    def _remove(self, name: str) -> None:
+        """Remove a file."""
+        path = self.path(name)
         try:
             if self._fsspec is not None:
                 self._fsspec.rm_file(path)

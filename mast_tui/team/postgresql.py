@@ -819,9 +819,10 @@ _ERROR_ADVICE: Final = (
 
 _REFUSAL_ADVICE: Final = (
     ("password authentication failed", "the server refuses the user or the password"),
+    ('FATAL: role "', "the server has no such user; the workspace's owner adds one with team add"),
     (
         "does not exist",
-        "the server has no such database or user; create a database with mast-tui workspace create",
+        "the server has no such database; create it with mast-tui workspace create",
     ),
     ("no pg_hba.conf entry", "the server does not accept this user from this machine"),
     (

@@ -99,6 +99,9 @@ def test_a_broken_run_continues_and_a_new_file_changes_one_shard(
     changed = judge(cli, runs)["shards"]
     assert changed["written"] in (1, 2), "the shard of the file, which may be split"
     assert changed["known"] == changed["all"] - changed["written"]
+    for kind in ("traces", "events"):
+        names = [path.name for path in (tmp_path / "shards").glob(f"{kind}-*")]
+        assert len(names) == changed["all"], "replaced shards are removed"
 
 
 def into_shards(runs: Path, folder: ShardFolder, workers: Workers | None = None) -> ShardRun:

@@ -146,6 +146,11 @@ def test_finishing_asks_about_unread_spans(small: Path, tmp_path: Path) -> None:
     with session_of(small, workspace_path) as session:
         assert session.finished
         assert not session.verdicts
+    output = output_of(small, workspace_path, "U", "u", "D", "W")
+    assert not missing(output, "Nothing to redo")
+    with session_of(small, workspace_path) as session:
+        assert session.finished
+        assert len(session.verdicts) == 14
 
 
 def test_a_long_text_is_read_in_pages(tmp_path: Path) -> None:

@@ -468,7 +468,9 @@ def test_members_use_the_app_and_commands_within_their_rights(
             assert exit_code == code, error
             assert code == 0 or "only their own work" in error
     assert not (tmp_path / "mira.db").exists()
-    assert json.loads(run_as("mira", "status", "--json")[1])["annotators"]
+    status = json.loads(run_as("mira", "status", "--json")[1])
+    assert status["annotators"]
+    assert status["workspace"] == at_work.url("mira")
     file = tmp_path / "own.csv"
     assert (
         run_as("mira", "export", "--format", "csv-long", "--labels", "all", "-o", str(file))[0] == 0
@@ -504,6 +506,11 @@ def test_members_use_the_app_and_commands_within_their_rights(
         assert [label.trace_id for label in workspace.labels()] == [TRACE, "run-2"]
         # The owner of the password is the annotator, even if another one is named.
         assert working_person(session.workspace, "bob") == "mira"
+    for names in ("shown", "hidden"):
+        assert run_as("lea", "study", "set", "--names", names)[0] == 0
+    with at_work.workspace("lea") as lea:
+        assert lea.study_leads() == {MAST.ref: "lea"}
+    assert "only the workspace's owner" in run_as("lea", "taxonomy", "migrate", "--undo")[2]
 
 
 def test_assisted_annotator_sees_only_judges(at_work: Team) -> None:

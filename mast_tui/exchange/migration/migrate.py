@@ -722,8 +722,21 @@ def _request_key(mapping: CodebookMap) -> str:
     return json.dumps([MIGRATION, *refs, mapping.targets, *sorted(mapped_open_codes, key=str)])
 
 
+def check_may_migrate(workspace: Workspace) -> None:
+    """Check that the server lets the user write the labels of all members.
+
+    Raises:
+        ExchangeError: The user is a member, who writes only in their own name.
+    """
+    if workspace.member is not None:
+        raise ExchangeError(
+            "on a server only the workspace's owner may do that, with: mast-tui taxonomy migrate … "
+            "--annotator NAME, the name of the study's lead"
+        )
+
+
 def check_lead(workspace: Workspace, old: Taxonomy, author: str | None) -> None:
-    """Check that the user leads the study of a taxonomy, if it has one.
+    """Check that the user may migrate, and leads the study of a taxonomy, if it has one.
 
     Args:
         workspace: The workspace.
@@ -731,8 +744,9 @@ def check_lead(workspace: Workspace, old: Taxonomy, author: str | None) -> None:
         author: The name of the user; None if unknown.
 
     Raises:
-        ExchangeError: Another person leads the study.
+        ExchangeError: Another person leads the study, or the user is a member of a server.
     """
+    check_may_migrate(workspace)
     lead = workspace.study_leads().get(old.ref)
     if lead is not None and author != lead:
         raise ExchangeError(
