@@ -295,7 +295,7 @@ def judge_into_shards(
             folder.withdraw(name)
             run.forget_shard(results.pop(name, None))
         if run.stopped is not None or not outdated_names:
-            folder.remove_replaced(manifest)
+            folder.set_aside_others(manifest)
             return run
         judged_again.update(outdated_names)
         remaining = [shard for shard in shards if shard.name in outdated_names]

@@ -64,6 +64,17 @@ def events_file(shard: str) -> str:
     return f"events-{shard}.parquet"
 
 
+_ASIDE: Final = "aside-"
+"""The prefix of the files of shards that are not part of the last run."""
+
+
+def _shard_files(manifest: Manifest) -> frozenset[str]:
+    """Return the names of all files of the manifest's shards."""
+    return frozenset(
+        name for shard in manifest.shards for name in (traces_file(shard), events_file(shard))
+    )
+
+
 class ShardFolder:
     """A folder of shards by its path or URL; several processes may write different files to it."""
 
@@ -154,28 +165,39 @@ class ShardFolder:
 
     def withdraw(self, shard: str) -> None:
         """Remove the traces of a shard, so that it counts as not written."""
-        self._remove(traces_file(shard))
-
-    def remove_replaced(self, manifest: Manifest) -> None:
-        """Remove the shards that the manifest does not list, once all others are written.
-
-        A query over the files of the folder would count their traces again.
-        """
-        if len(self.done(manifest)) < len(manifest.shards):
-            return
-        kept_files = {*map(traces_file, manifest.shards), *map(events_file, manifest.shards)}
-        for name in self.names() - kept_files:
-            if name.endswith(".parquet") and name.startswith(("traces-", "events-")):
-                self._remove(name)
-
-    def _remove(self, name: str) -> None:
-        """Remove a file."""
-        path = self.path(name)
+        path = self.path(traces_file(shard))
         try:
             if self._fsspec is not None:
                 self._fsspec.rm_file(path)
                 return
             Path(path).unlink(missing_ok=True)
+        except OSError as error:
+            raise self._error_of(error) from error
+
+    def set_aside_others(self, manifest: Manifest) -> None:
+        """Rename the shards that the manifest does not list, once all others are written.
+
+        A query over the files of the folder would count their traces again.
+        """
+        if len(self.done(manifest)) < len(manifest.shards):
+            return
+        for name in self.names() - _shard_files(manifest):
+            if name.endswith(".parquet") and name.startswith(("traces-", "events-")):
+                self._rename(name, _ASIDE + name)
+
+    def _take_back(self, manifest: Manifest) -> None:
+        """Use shards of the manifest that an earlier run has set aside."""
+        names = self.names()
+        for name in _shard_files(manifest) - names:
+            if _ASIDE + name in names:
+                self._rename(_ASIDE + name, name)
+
+    def _rename(self, name: str, new_name: str) -> None:
+        try:
+            if self._fsspec is not None:
+                self._fsspec.mv(self.path(name), self.path(new_name))
+                return
+            Path(self.path(name)).rename(self.path(new_name))
         except OSError as error:
             raise self._error_of(error) from error
 
@@ -239,6 +261,7 @@ class ShardFolder:
             raise ShardsError(
                 f"{self.address}: contains other files, such as {min(names)}; give an empty folder"
             )
+        self._take_back(manifest)
         document = {
             "format": FORMAT,
             "judge": manifest.judge,

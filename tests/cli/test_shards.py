@@ -101,7 +101,9 @@ def test_a_broken_run_continues_and_a_new_file_changes_one_shard(
     assert changed["known"] == changed["all"] - changed["written"]
     for kind in ("traces", "events"):
         names = [path.name for path in (tmp_path / "shards").glob(f"{kind}-*")]
-        assert len(names) == changed["all"], "replaced shards are removed"
+        assert len(names) == changed["all"], "replaced shards are set aside"
+    (runs / "run-011b.json").unlink()
+    assert judge(cli, runs)["shards"]["written"] == 0, "and are used again"
 
 
 def into_shards(runs: Path, folder: ShardFolder, workers: Workers | None = None) -> ShardRun:
