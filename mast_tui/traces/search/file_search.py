@@ -7,10 +7,11 @@ bytes may match.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
 from typing import Final, NamedTuple
 
 from mast_tui.parallel import LocalProcesses, LostItem, Workers, cores
@@ -365,6 +366,14 @@ def list_files(paths: Sequence[Sequence[Path]]) -> list[list[FileToSearch | NotS
     return [[*files_to_search(path_set)] for path_set in paths]
 
 
+class HitBatch(NamedTuple):
+    """The results of a search since the last batch. ``is_last`` is true at the end."""
+
+    hits: Sequence[Hit]
+    not_searched: Sequence[NotSearched]
+    is_last: bool = False
+
+
 class ManyFilesSearch:
     """A search through all files under paths, by several processes.
 
@@ -422,6 +431,38 @@ class ManyFilesSearch:
             yield from self._ordered_results(patience)
         finally:
             self.close()
+
+    def batches(
+        self, stopped: Callable[[], bool], most_hits: int, interval: float
+    ) -> Iterator[HitBatch]:
+        """Search the files, and yield the results in batches.
+
+        The first hit is a batch of its own, so that it can be shown at once.
+
+        Args:
+            stopped: Returns whether the search should end.
+            most_hits: The number of hits at which the search ends.
+            interval: The seconds between two batches.
+        """
+        hits: list[Hit] = []
+        not_searched: list[NotSearched] = []
+        last_report = 0.0
+        hit_count = 0
+        for result in self.results(patience=interval):
+            if stopped() or hit_count == most_hits:
+                break
+            if isinstance(result, Hit):
+                hits.append(result)
+                hit_count += 1
+            elif result is not None:  # None says that the search has found nothing for a while
+                not_searched.append(result)
+            if hit_count == 1 or monotonic() - last_report > interval:
+                yield HitBatch(hits, not_searched)
+                hits = []
+                not_searched = []
+                last_report = monotonic()
+        self.close()  # ends its processes
+        yield HitBatch(hits, not_searched, is_last=True)
 
     def _ordered_results(self, patience: float | None) -> Iterator[Hit | NotSearched | None]:
         """Yield the hits of all files in order, and None after ``patience`` seconds without any."""

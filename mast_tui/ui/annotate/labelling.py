@@ -21,6 +21,7 @@ from mast_tui.ui.annotate.part import ScreenPart
 from mast_tui.ui.annotate.state import DIGITS_HINT, PLAIN, Entry, Marking, NotedSpan
 from mast_tui.ui.annotate.suggestions import Suggestions
 from mast_tui.ui.dialogs.dialog import NoteScreen
+from mast_tui.ui.dialogs.finder import ModeFinder
 from mast_tui.ui.widgets.bars import Menu
 from mast_tui.ui.wording import counted
 from mast_tui.writes import HeldKeys
@@ -446,8 +447,6 @@ class Labelling(ScreenPart):
         """Choose a mode by a part of its name."""
         if not self._state.has_spans:
             return
-        from mast_tui.ui.dialogs.finder import ModeFinder  # start-up: not needed for a label
-
         taxonomy = self._state.taxonomy
         self._screen.mast.ask(
             ModeFinder(taxonomy), lambda slug: self.label_with(taxonomy.mode(slug))

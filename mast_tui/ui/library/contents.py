@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from os import cpu_count
 from pathlib import Path
-from time import monotonic
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec import Struct
@@ -20,7 +19,6 @@ from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import SpanKind, SpanStatus, Trace
 from mast_tui.ui.actions.registry import key_while_typing
-from mast_tui.ui.base_screen import Stopped
 from mast_tui.ui.context import ShowTrace, TraceLocation
 from mast_tui.ui.services.trace_catalog import Catalog
 from mast_tui.ui.trace_view.timeline import KIND_LABELS
@@ -29,7 +27,13 @@ from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import counted, last_cells, name_within, names_under
 
 if TYPE_CHECKING:
-    from mast_tui.traces.search.file_search import Hit, ManyFilesSearch, NotSearched, Query
+    from mast_tui.traces.search.file_search import (
+        Hit,
+        HitBatch,
+        ManyFilesSearch,
+        NotSearched,
+        Query,
+    )
     from mast_tui.ui.library.screen import LibraryScreen
 
 MOST_HITS: Final = 10_000
@@ -147,41 +151,6 @@ class HitList(VirtualLines):
         ]
 
 
-class _Batch(NamedTuple):
-    """The results of a search since the last batch. ``is_last`` is true at the end."""
-
-    hits: Sequence[Hit]
-    not_searched: Sequence[NotSearched]
-    is_last: bool = False
-
-
-def _result_batches(search: ManyFilesSearch, stopped: Stopped) -> Iterator[_Batch]:
-    """Run a search in a worker, and yield its results in batches."""
-    # The import would delay the first rows.
-    from mast_tui.traces.search.file_search import Hit
-
-    hits: list[Hit] = []
-    not_searched: list[NotSearched] = []
-    last_report = 0.0
-    hit_count = 0
-    for result in search.results(patience=REPORT_INTERVAL):
-        if stopped() or hit_count == MOST_HITS:
-            break
-        if isinstance(result, Hit):
-            hits.append(result)
-            hit_count += 1
-        elif result is not None:  # None says that the search has found nothing for a while
-            not_searched.append(result)
-        # The first hit is shown at once.
-        if hit_count == 1 or monotonic() - last_report > REPORT_INTERVAL:
-            yield _Batch(hits, not_searched)
-            hits = []
-            not_searched = []
-            last_report = monotonic()
-    search.close()  # ends its processes
-    yield _Batch(hits, not_searched, is_last=True)
-
-
 class _RunningSearch(Struct):
     """A search. Its hits replace the list of traces until it is left.
 
@@ -287,7 +256,9 @@ class Contents:
         self._screen.contents_changed()
         self._screen.set_focus(self.list)
         self._screen.work.run_stages(
-            "contents", partial(_result_batches, files), partial(self._show_results, search)
+            "contents",
+            partial(files.batches, most_hits=MOST_HITS, interval=REPORT_INTERVAL),
+            partial(self._show_results, search),
         )
 
     def leave(self) -> bool:
@@ -311,7 +282,7 @@ class Contents:
         """True if no search is running."""
         return self._search is None or self._search.done
 
-    def _show_results(self, search: _RunningSearch, batch: _Batch) -> None:
+    def _show_results(self, search: _RunningSearch, batch: HitBatch) -> None:
         """Show the results of the search since the last update."""
         self._list_hits(search, batch.hits)
         search.not_searched += batch.not_searched

@@ -13,11 +13,11 @@ from msgspec import Struct
 from mast_tui.counts import counted
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
+from mast_tui.study import Study, random_sample
 from mast_tui.ui.actions.registry import KeyOf
 from mast_tui.ui.dialogs.dialog import Ask, NoteScreen
 
 if TYPE_CHECKING:
-    from mast_tui.study import Study
     from mast_tui.ui.library.screen import LibraryScreen
     from mast_tui.ui.services.open_workspace import OpenWorkspace
 
@@ -156,9 +156,6 @@ def read_queue(
         unfinished_ids = tuple(trace_id for trace_id in listed_ids if trace_id not in finished_ids)
         return QueueTraces(request, unfinished_ids, keeps_order=False)
     if study is None and request.name is QueueName.SAMPLE:
-        # The import would delay the first rows.
-        from mast_tui.study import random_sample
-
         # Only a study has its own seed.
         return QueueTraces(request, random_sample(listed_ids, request.seed or 0, request.n))
     items = opened.queue(request.name.value, n=request.n, seed=request.seed)

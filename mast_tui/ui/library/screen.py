@@ -18,6 +18,7 @@ from mast_tui.ui.actions.registry import Where, key_while_typing
 from mast_tui.ui.actions.tables import moves
 from mast_tui.ui.base_screen import MainScreen
 from mast_tui.ui.context import JudgeProgress, RunsToWrite, ShowSideBySide, ShowTrace
+from mast_tui.ui.dialogs.finder import FinderChoice, FinderDialog
 from mast_tui.ui.library.contents import Contents, HitList
 from mast_tui.ui.library.queues import (
     REVEALING_QUEUES,
@@ -46,7 +47,6 @@ from mast_tui.writes import HeldKeys
 if TYPE_CHECKING:
     from mast_tui.session import LibraryEntry
     from mast_tui.traces.model import Trace
-    from mast_tui.ui.dialogs.finder import FinderDialog
 
 
 def reading_progress(catalog: Catalog) -> str:
@@ -710,9 +710,6 @@ def _choice_of_other_run(
 
     Runs of the same task come first, and among them runs with another outcome.
     """
-    # The import would delay the first rows.
-    from mast_tui.ui.dialogs.finder import FinderChoice, FinderDialog
-
     task = traces[row.trace_id].summary.task
 
     def sort_key(candidate: LibraryRow) -> tuple[bool, bool, str]:
