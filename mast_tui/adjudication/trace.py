@@ -137,7 +137,7 @@ class Adjudication:
     def decide_together(
         self, choices: Iterable[tuple[Conflict, Choice]], *, reason: str = ""
     ) -> tuple[Decision, ...]:
-        """Decide conflicts as they were on screen, in one step that undo reverts.
+        """Decide conflicts, with the answers that were on screen, in one step that undo reverts.
 
         All decisions have the same time. So if another adjudicator decides the same conflicts in a
         copy of the workspace, a merge keeps all decisions of only one of them.

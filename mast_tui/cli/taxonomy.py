@@ -785,8 +785,8 @@ def _agreement_json(
 ) -> dict[str, Any]:
     """Return the agreement on some traces, over all modes together."""
     finished = {name: finished_traces & traces for name, finished_traces in study.finished.items()}
-    # An empty mapping leaves out figures of single labelling rounds. The argument ``rounds`` is the
-    # number of resamples.
+    # The study's ``rounds`` are rounds of labelling, which need no figures here. The argument
+    # ``rounds`` is the number of resamples.
     study_on_traces = replace(study, finished=finished, rounds={})
     agreement = agreement_figures(study_on_traces, Resampling(rounds, seed))
     pooled = agreement.index.table("pooled")

@@ -152,8 +152,8 @@ def _add_long_row(
     trace_id = texts[trace_column].strip()
     if not trace_id:
         raise ValueError("'trace_id' is empty")
-    # The cells about the trace are emptied, so that ``content_of`` has one result for rows that
-    # differ only in them.
+    # ``content_of`` caches its results. With empty cells about the trace, rows that differ only in
+    # the trace have one result.
     texts[trace_column] = ""
     facts = _take_facts(row.columns, texts)
     trace = _with_facts(builder.traces.get(trace_id), trace_id, facts)

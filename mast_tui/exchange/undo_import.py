@@ -177,9 +177,9 @@ class _ImportUndo:
         self._imported_event_ids = workspace.imported_event_ids(record)
         self._undo_action = f"{IMPORT_PREFIX}undo:{record.id}"
         self._works: dict[_Work, Sequence[Event]] = {}
-        """The events at the last reading by work."""
+        """The events of each work, as they were last read."""
         self._read_event_count = -1
-        """The number of events in the workspace at the last reading; -1 before the first."""
+        """The number of events in the workspace when they were last read; -1 before that."""
 
     def _read(self, works: Sequence[_Work]) -> None:
         """Read the events of works, and all reviews and decisions."""

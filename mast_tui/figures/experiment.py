@@ -196,7 +196,7 @@ def task_means(values: Values, task_numbers: Integers, task_count: int) -> TaskM
 def powered_means(
     people: Values, judge: Values, task_numbers: Integers, task_count: int
 ) -> TaskMeans:
-    """Return the means by task if a judge labelled all runs, and people a part of them.
+    """Return the means by task from a judge's labels of all runs and people's of some runs.
 
     The method is prediction-powered inference (Angelopoulos and others 2023, arXiv 2311.01453). The
     estimate is the weighted mean of the judge, corrected by the judge's error on the labelled runs.
@@ -213,6 +213,7 @@ def powered_means(
     labelled_by_both = ~np.isnan(people) & ~np.isnan(judge)
     people_means = task_means(people, task_numbers, task_count)
     shared_count = labelled_by_both.sum()
+    # Without further runs of the judge, there is nothing to add to the people's labels.
     if shared_count < LEAST_TASKS or shared_count == (~np.isnan(judge)).sum():
         return people_means
     covariances = np.cov(people[labelled_by_both], judge[labelled_by_both])
@@ -406,7 +407,8 @@ def _whole_numbers(values: Sequence[Values], arms: Sequence[TaskMeans]) -> list[
     """Scale the values of the tasks of both arms to whole numbers.
 
     A share is a fraction of its task's runs, so the factor is the least common multiple of the
-    numbers of runs. If that is impossible or too large, values are rounded to ``_FINEST`` steps.
+    numbers of runs. Values that are no such fractions, or need too large a factor, are rounded to
+    ``_FINEST`` steps.
 
     Args:
         values: The values of each arm to multiply.
@@ -415,6 +417,7 @@ def _whole_numbers(values: Sequence[Values], arms: Sequence[TaskMeans]) -> list[
     run_counts = {n for arm in arms for n in arm.runs.tolist() if n}
     factor: float = lcm(*run_counts) if run_counts else 1
     largest = max(float(np.abs(arm_values).max(initial=0.0)) for arm_values in values)
+    # Means that a judge's verdicts correct (``powered_means``) are no fractions of runs.
     is_corrected = any(arm.labelled is not None for arm in arms)
     if factor > _FINEST or largest > 1 or is_corrected:
         factor = _FINEST / largest if largest else 1

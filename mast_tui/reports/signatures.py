@@ -716,7 +716,10 @@ class _Group(GroupFigures):
 
     @cached_property
     def outcome(self) -> str | None:
-        """``failed`` if onset and pairs are over failed traces only, otherwise None."""
+        """``failed`` if the tables on onsets and pairs are about failed traces only, else None.
+
+        A page has these tables about all traces if no label of a failed trace has a place.
+        """
         if not self.compares or self.over_all_traces:
             return None
         places = self.signatures.places(self.name, "failed")

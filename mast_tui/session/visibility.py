@@ -273,9 +273,11 @@ def _reading_state(own_passes: Sequence[Pass]) -> State:
 def suggestions_withheld(own_passes: Sequence[Pass], planned: bool) -> bool:
     """Return whether a study withholds suggestions in an annotator's last reading of a trace.
 
+    A reading is any pass that is no adjudication.
+
     Args:
         own_passes: The annotator's passes over the trace.
-        planned: True if the study plans to withhold suggestions in the first reading.
+        planned: True if the study plans to withhold them; used before the first reading.
     """
     readings = [own_pass for own_pass in own_passes if own_pass.kind is not PassKind.ADJUDICATION]
     return readings[-1].withheld if readings else planned

@@ -193,9 +193,9 @@ class _LocatedCase:
 def localisation(judge_input: JudgeInput, units: Compared) -> Iterator[Figure]:
     """Yield the share of the judge's labels in a right place, and of places that the judge found.
 
-    Only units (trace × mode) that judge and reference both call present count. A label is in a
-    right place if it overlaps one of the reference's labels of the same mode. Ranges of spans are
-    compared by the order of the spans, quotes in one span by their characters.
+    Units (trace × mode) count if both the judge and the reference call them present. A label of the
+    judge is in a right place if it overlaps one of the reference's labels of the same mode. Ranges
+    of spans are compared by the order of the spans, quotes in one span by their characters.
 
     Args:
         judge_input: The suggestions of the judge, and the places of the reference.

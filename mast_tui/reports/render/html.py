@@ -174,7 +174,7 @@ def _cell_groups(table: Table) -> list[list[list[_Cell]]]:
     """Return the cells of a table, as groups of rows of cells."""
     columns = table.visible_columns
     css_classes = [_css_class(table, column) for column in columns]
-    number_widths = [
+    text_lengths = [
         max((len(written_cell(row, column).text) for row in table.rows), default=0)
         for column in columns
     ]
@@ -186,7 +186,7 @@ def _cell_groups(table: Table) -> list[list[list[_Cell]]]:
                     column,
                     row.mark if index == 0 else "",
                     css_classes[index],
-                    number_widths[index],
+                    text_lengths[index],
                 )
                 for index, column in enumerate(columns)
             ]

@@ -200,7 +200,8 @@ class LineIndex:
 
         Args:
             ends: The offsets at which the lines end.
-            lines_before: The number of returned lines to keep: all of them, or 0 to begin again.
+            lines_before: The number of returned lines to keep: the number of all, or 0 to replace
+                them.
         """
         line_starts = self._line_starts
         if len(line_starts) > lines_before + 1:

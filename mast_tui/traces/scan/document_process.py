@@ -302,7 +302,9 @@ class DocumentReading:
         return document
 
     def begin(self, path: Path) -> DocumentProcess | None:
-        """Start a process that reads a document, if the document is not cached and can be.
+        """Start a process that reads a document into the cache.
+
+        Return None if the document is cached already, or the cache cannot be used.
 
         Raises:
             OSError: The document is missing, or no process can start.

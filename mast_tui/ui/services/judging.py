@@ -242,7 +242,7 @@ class JudgeRuns:
 
         Args:
             traces: The traces, which are judged without the masks of a study.
-            plan: The plan of a model; None to let the user choose a judge.
+            plan: The planned run of a model judge; None to let the user choose a judge.
         """
         if not isinstance(traces, OneByOne):  # ``OneByOne`` removes the masks itself.
             traces = [trace.with_masks(None) for trace in traces]

@@ -130,7 +130,7 @@ class TaxonomyPanel(VirtualLines):
         item = self._rows[self.cursor if row is None else row]
         current_mode = self.mode
         category_id = item.category if isinstance(item, Mode) else item.id
-        if not category_id:  # the open mode has no category
+        if not category_id:  # the mode for open codes has no category
             return
         self._folded_ids ^= {category_id}
         self._compute_rows()

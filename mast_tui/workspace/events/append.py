@@ -339,7 +339,7 @@ class _HistoryEnd(Struct):
     chain: str | None
 
     def add(self, event: Event, payload: str) -> Event:
-        """Add an event to the history, and return it with its chain.
+        """Make an event the end of the history, and return it with its chain.
 
         Args:
             event: The event.

@@ -107,7 +107,8 @@ def judgement_of(
     unsure = []
     for mode in modes:
         sample_verdicts = (verdict_of(sample, mode) for sample in samples)
-        # This sample's findings were not confirmed, so it counts as absent.
+        # These verdicts count only for modes without a finding that holds. For such a mode, a
+        # sample's "present" was not confirmed, so it counts as absent.
         verdicts = [
             VerdictValue.ABSENT if verdict is VerdictValue.PRESENT else verdict
             for verdict in sample_verdicts

@@ -109,12 +109,12 @@ def start_of_event(attributes: Fields, end: float | None) -> float | None:
 
 
 def row_of_event(name: str, attributes: Attributes, row: SpanRow) -> SpanRow | None:
-    """Return the row of a log event; None for the permission of a call.
+    """Return the row of a log event; None for a decision whether a tool may be called.
 
     Args:
         name: The name of the event without prefix.
         attributes: The attributes of the event.
-        row: The row of the event as a log.
+        row: The row that shows the event as a log record.
     """
     row = replace(row, agent=_AGENT, start=start_of_event(attributes, row.start), end=row.start)
     tool = text_in(attributes, "tool_name") or "tool"

@@ -364,6 +364,7 @@ class _Timeline:
         If several nested rows record one call, only the innermost row with messages is shown.
         """
         row = open_row.row
+        # ``is_in_model`` is still that of the outer rows here.
         inner_model = self._tree.first_model(open_row.row_index)
         repeats_outer_row = open_row.is_in_model and not has_messages(row)
         open_row.is_hidden = inner_model is not None or repeats_outer_row
