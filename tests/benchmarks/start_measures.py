@@ -148,7 +148,7 @@ def measure_library(setting: Setting) -> list[Row]:
 
 def _all_listed(count: int) -> bytes:
     """Return the title of the list when every trace is listed."""
-    return rb"%d traces(?= *\x1b)" % count
+    return rf"{count:,} traces(?= *\x1b)".encode()
 
 
 def measure_index(setting: Setting) -> list[Row]:

@@ -378,4 +378,4 @@ class TraceQueue:
         retest_ids = assigned_ids & self._retests
         finished_count = len(assigned_ids & self._finished) + len(retest_ids)
         retests_text = f"{counted(len(retest_ids), 'retest')}, " if retest_ids else ""
-        return f"{retests_text}{finished_count} of {len(assigned_ids)} finished"
+        return f"{retests_text}{finished_count:,} of {len(assigned_ids):,} finished"
