@@ -52,7 +52,10 @@ def test_keys_of_real_files_stay_when_lines_are_appended(
     grown.write_bytes(content[:end])
     texts = texts_by_key(grown)
     grown.write_bytes(content)
-    assert texts_at_keys(grown, texts) == texts, (path.name, end)
+    # Codex writes the parts of a thought as events, and later the whole thought in their place.
+    grown_texts = texts_at_keys(grown, texts)
+    changed = [key for key, text in texts.items() if text not in grown_texts[key]]
+    assert changed == [], (path.name, end)
 
 
 def texts_by_key(path: Path) -> dict[str, str]:
