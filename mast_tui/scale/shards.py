@@ -193,11 +193,14 @@ class ShardFolder:
                 self._rename(_ASIDE + name, name)
 
     def _rename(self, name: str, new_name: str) -> None:
+        """Rename a file, unless another run has done so."""
         try:
             if self._fsspec is not None:
                 self._fsspec.mv(self.path(name), self.path(new_name))
                 return
             Path(self.path(name)).rename(self.path(new_name))
+        except FileNotFoundError:
+            return
         except OSError as error:
             raise self._error_of(error) from error
 

@@ -324,12 +324,12 @@ class Session:
         return self._visible_others().others if self.others_shown else ()
 
     def other_people(self) -> tuple[str, ...]:
-        """Return who else has labelled or finished the trace; may run in any thread.
+        """Return the others who have labelled or finished the trace; may run in any thread.
 
-        On a server, only those whose work is visible to this annotator are certain.
+        A server returns only those whose work this annotator may see.
         """
         passes = self.workspace.passes(trace_id=self.trace_id, taxonomy=self.taxonomy.ref)
-        people = {own_pass.annotator for own_pass in passes if own_pass.finished}
+        people = {trace_pass.annotator for trace_pass in passes if trace_pass.finished}
         people |= {label.annotator for label in self._read_model.read_others().labels}
         people.discard(self.annotator)
         return tuple(

@@ -113,10 +113,10 @@ class AnnotatedWorkspace:
         saw_suggestions: bool = False,
     ) -> None:
         """Label places in an open pass, and give verdicts."""
-        for item in targets:
+        for marked_target in targets:
             label = Label(
-                f"label-{next(self._numbers)}", name, trace, TAXONOMY.ref, mode, item,
-                saw_suggestions=saw_suggestions, pass_number=number,
+                f"label-{next(self._numbers)}", name, trace, TAXONOMY.ref, mode,
+                marked_target, saw_suggestions=saw_suggestions, pass_number=number,
             )  # fmt: skip
             self._append(name, trace, number, LabelAdded(label))
         for judged, value in (verdicts or {}).items():

@@ -21,7 +21,9 @@ def test_overlap_without_an_order_and_of_whole_traces() -> None:
 
 def test_items_are_in_reading_order_after_the_whole_trace_and_before_lost_places() -> None:
     lost = Target("lost", "lost")
-    labels = [label("a", ends) for ends in (lost, target(10), WHOLE_TRACE, target(2, 3))]
+    labels = [
+        label("a", label_target) for label_target in (lost, target(10), WHOLE_TRACE, target(2, 3))
+    ]
     items = items_of_mode(labels, order)
     assert [item.target for item in items] == [WHOLE_TRACE, target(2, 3), target(10), lost]
 
@@ -49,9 +51,9 @@ def test_cover_of_quotes_and_ranges() -> None:
 
 def test_id_of_an_item_tells_its_mode_and_place() -> None:
     ids = {
-        item_id(mode, ends)
+        item_id(mode, label_target)
         for mode in (MODE, "other")
-        for ends in (
+        for label_target in (
             WHOLE_TRACE,
             target(3),
             target(3, 4),
