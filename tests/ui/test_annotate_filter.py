@@ -78,8 +78,9 @@ async def test_everything_is_shown_again(small: Path) -> None:
     async with stage(small) as on:
         await on.press("j", "F", "c", "escape")
         assert (len(shown_numbers(on)), on.number, title(on)) == (12, 2, "Timeline")
-        await on.press("F", "c")
-        await on.press("enter")
+        await on.press("F")
+        assert "all 12 spans" in choice(on)
+        await on.press("c", "enter")
         assert len(shown_numbers(on)) < 12
         await on.press("escape")
         assert (len(shown_numbers(on)), on.number, title(on)) == (12, 3, "Timeline")

@@ -57,6 +57,12 @@ async def test_the_cursor_of_a_filtered_timeline(small: Path) -> None:
 
 async def test_repeated_steps_are_marked_and_folded(small: Path) -> None:
     async with stage(small) as on:
+        timeline = on.annotate.timeline
+        timeline.show_trace(on.trace, reads_to_end=True)
+        assert timeline.pause_reading()  # while the file is checked for new spans
+        timeline.look_for_repeats()
+        timeline.resume_reading()
+        await on.press()
         assert on.row(3).rstrip().endswith("repeated 3×")
         assert "repeated" not in on.row(5)
         await on.press(":", *"6", "enter", "space")

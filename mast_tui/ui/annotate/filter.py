@@ -308,24 +308,21 @@ class FilterChoice(KeyDialog[bool]):
         self._offers = offers
         self._key_rows = {key: KeyRow(key, classes="offer") for key in offers}
         self._apply_filter = apply_filter
-        self._status_text = ""
+        self._status = Static(classes="hint")
+        """The number of spans that pass, and the keys."""
 
     def compose_rows(self) -> ComposeResult:
         """Yield a row for each condition."""
         yield from self._key_rows.values()
-        yield Static(classes="hint", id="remaining")
+        yield self._status
 
     def on_mount(self) -> None:
         """Show the choice."""
         self._show_choice()
-        self.say(self._status_text)
 
     def say(self, status: str) -> None:
         """Show the number of spans that pass."""
-        self._status_text = status
-        if self.is_mounted:
-            keys = "x clears · Enter keeps · Esc shows all"
-            self.query_one("#remaining", Static).update(Content(f"{status}\n{keys}"))
+        self._status.update(Content(f"{status}\nx clears · Enter keeps · Esc shows all"))
 
     def _change_choice(self, span_filter: SpanFilter) -> None:
         self.present_filter = span_filter

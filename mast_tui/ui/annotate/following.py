@@ -153,7 +153,7 @@ class Following(ScreenPart):
         if not user_waits:
             self._state.texts.warn(news.trace, reason)
         elif not news.requested:
-            self._begin_check(requested=True)
+            self.check_now()
         elif news.new_trace is None or not len(news.new_trace):
             self._screen.hints.say(
                 f"The file could not be read again: {one_line(reason)}", error=True

@@ -866,8 +866,9 @@ class Timeline(TimelineLines):
         return True
 
     def resume_reading(self) -> None:
-        """Allow background reading again."""
+        """Continue to read in the background."""
         self._is_busy_or_paused = False
+        self._continue_indexing()
 
     def reread(self) -> None:
         """Index all spans again after the file was read again."""
