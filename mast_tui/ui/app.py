@@ -46,7 +46,7 @@ from mast_tui.ui.actions.registry import (
     key_of,
     textual_keymap,
 )
-from mast_tui.ui.base_screen import MainScreen
+from mast_tui.ui.base_screen import KeepsTypedTexts, MainScreen
 from mast_tui.ui.context import (
     Destination,
     JudgeProgress,
@@ -434,6 +434,13 @@ class MastApp(QueuedInputApp):
                 bar.refresh()
 
     # Keys of all screens
+
+    async def action_quit(self) -> None:
+        """End the app. Before typed texts are lost, ask for the key again."""
+        typing_screens = [s for s in self.screen_stack if isinstance(s, KeepsTypedTexts)]
+        key = self.key_of("everywhere.quit")
+        if all(screen.may_drop_texts(key) for screen in typing_screens):
+            self.exit()
 
     def action_show(self, name: str) -> None:
         """Show a main screen, by the name of its action."""

@@ -116,6 +116,30 @@ class BackgroundWork:
         self._node.workers.cancel_group(self._node, group)
 
 
+class KeepsTypedTexts:
+    """The question before typed texts are lost, for dialogs."""
+
+    _dropped_texts: object = None
+    """The typed texts that the next key drops; None to ask first."""
+
+    @property
+    def typed_texts(self) -> object:
+        """The texts that the user has typed or changed; None for none that are worth keeping."""
+        return None
+
+    @abstractmethod
+    def say_below(self, text: str, *, error: bool = False) -> None:
+        """Show a text below the typed texts."""
+
+    def may_drop_texts(self, key: str) -> bool:
+        """Return whether no typed texts are lost, or the user has pressed a key again."""
+        if self.typed_texts in (None, self._dropped_texts):
+            return True
+        self._dropped_texts = self.typed_texts
+        self.say_below(f"Nothing is saved yet: {key} again drops what you typed", error=True)
+        return False
+
+
 class MovesLines:
     """The actions that move over the rows of a list, for main screens and dialogs."""
 

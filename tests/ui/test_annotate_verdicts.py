@@ -52,9 +52,9 @@ async def test_notes_on_labels_and_spans(small: Path) -> None:
         await on.press("1", "3", "m", *"seen twice", "enter")
         (label,) = on.session.labels
         assert label.note == "seen twice"
-        await on.press("m", "backspace", "escape", "!")
-        assert "Esc again drops what you typed" in on.text
-        await on.press("escape", "escape")
+        await on.press("m", "backspace", "escape", "!", "ctrl+q")
+        assert "^q again drops what you typed" in on.text
+        await on.press("escape")
         assert on.session.labels[0].note == "seen twice"
         await on.press("j", "m", *"odd", "enter")
         assert dict(on.session.span_notes) == {on.trace.span(1).key: "odd"}

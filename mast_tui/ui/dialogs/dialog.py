@@ -17,7 +17,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from mast_tui.errors import MastError
-from mast_tui.ui.base_screen import BackgroundWork, MovesLines
+from mast_tui.ui.base_screen import BackgroundWork, KeepsTypedTexts, MovesLines
 from mast_tui.ui.services.external_programs import edited_text, editor_command
 from mast_tui.ui.styles import DIALOGS
 from mast_tui.ui.widgets.bars import TextLine
@@ -30,7 +30,7 @@ HELP_KEYS: Final = ("question_mark", "f1")
 """The keys of the help on main screens."""
 
 
-class Dialog(ModalScreen[Result | None]):
+class Dialog(KeepsTypedTexts, ModalScreen[Result | None]):
     """A dialog that Escape closes without an answer. Typed texts need Escape twice."""
 
     CSS_PATH = DIALOGS
@@ -50,8 +50,6 @@ class Dialog(ModalScreen[Result | None]):
         self.box = Vertical(classes=f"dialog {kind}")
         self.box.border_title = plain_title(title)
         self.box.border_subtitle = subtitle
-        self._dropped_texts: object = None
-        """The typed texts that Escape drops now; None to ask first."""
 
     def compose(self) -> ComposeResult:
         """Yield the box with its rows."""
@@ -62,18 +60,10 @@ class Dialog(ModalScreen[Result | None]):
     def compose_rows(self) -> ComposeResult:
         """Yield the rows of the box."""
 
-    @property
-    def typed_texts(self) -> object:
-        """The texts that the user has typed or changed; None for none that are worth keeping."""
-        return None
-
     def action_leave(self) -> None:
         """Close the dialog without an answer. Before typed texts are lost, ask for Escape again."""
-        if self.typed_texts in (None, self._dropped_texts):
+        if self.may_drop_texts("Esc"):
             self.dismiss(None)
-        else:
-            self._dropped_texts = self.typed_texts
-            self.say_below("Nothing is saved yet: Esc again drops what you typed", error=True)
 
     def say_below(self, text: str, *, error: bool = False) -> None:
         """Show a text in the hint below the content of the dialog.
