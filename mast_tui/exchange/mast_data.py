@@ -1,7 +1,8 @@
 """The format ``mast-data``: records with a yes or no for each mode, as in MAST-Data.
 
-Our records name the trace, annotator and taxonomy. MAST-Data numbers traces again for each system
-and benchmark, so its traces are identified by the log in the record.
+Our records name the trace, annotator and taxonomy, unsure modes and unfinished work. MAST-Data
+numbers traces again for each system and benchmark, so its traces are identified by the log in the
+record.
 
 Published files use 3.2 and 3.3 in opposite ways. So a name printed beside a number decides
 (``mast_binding``).
@@ -125,6 +126,10 @@ def _mode_by_name(mast: Taxonomy, name: str) -> Mode | None:
 
 ANNOTATOR: Final = "mast-data"
 _LABELS_FIELD: Final = "mast_annotation"
+_UNSURE_FIELD: Final = "unsure"
+"""The codes of unsure modes, which are null in the annotation; missing if there are none."""
+_FINISHED_FIELD: Final = "finished"
+"""False in a record of unfinished work; otherwise missing."""
 Record = Mapping[str, Any]
 FindTaxonomy = Callable[[str], Taxonomy | None]
 
@@ -217,11 +222,15 @@ def _record_work(
     record_author = record.get("annotator")
     name = annotator_of(ANNOTATOR if record_author is None else str(record_author), author)
     kind = AnnotatorKind.IMPORTED if record_author is None else annotator_kind(name)
-    draft = ImportedWork(name, trace_id, taxonomy.ref, kind, finished_at=UNKNOWN_TIME, file=file)
+    finished_at = None if record.get(_FINISHED_FIELD) is False else UNKNOWN_TIME
+    draft = ImportedWork(name, trace_id, taxonomy.ref, kind, finished_at=finished_at, file=file)
+    unsure_codes = record.get(_UNSURE_FIELD, [])
+    if not isinstance(unsure_codes, list):
+        raise ValueError(f"{_UNSURE_FIELD} is {unsure_codes!r}, not a list of codes")
+    for code in unsure_codes:
+        draft.add_verdict(_mode_of(code, taxonomy).slug, VerdictValue.UNSURE)
     for code, value in record[_LABELS_FIELD].items():
-        mode = taxonomy.find(str(code))
-        if mode is None:
-            raise ValueError(f"mode {code!r} is not in {taxonomy.ref}")
+        mode = _mode_of(code, taxonomy)
         if value is None:
             continue
         if value not in (0, 1):
@@ -233,13 +242,20 @@ def _record_work(
     return draft
 
 
+def _mode_of(code: object, taxonomy: Taxonomy) -> Mode:
+    mode = taxonomy.find(str(code))
+    if mode is None:
+        raise ValueError(f"mode {code!r} is not in {taxonomy.ref}")
+    return mode
+
+
 def mast_data_records(
     all_work: Iterable[TraceWork], records: Mapping[str, TraceRecord], taxonomy: Taxonomy
 ) -> list[dict[str, Any]]:
     """Return a record of the MAST dataset for each annotator's work on a trace.
 
     A mode is 1 for present and 0 for absent. Unsure and open modes are None, since a 0 would hide
-    them.
+    them. ``unsure`` lists unsure modes, and ``finished`` is False for unfinished work.
 
     Args:
         all_work: The work of annotators under the taxonomy.
@@ -249,6 +265,8 @@ def mast_data_records(
     mast_records = []
     for work in sorted(all_work, key=lambda work: (work.trace_id, work.annotator)):
         trace = records.get(work.trace_id, TraceRecord(work.trace_id))
+        verdicts = {mode.code: work.verdict(mode.slug) for mode in taxonomy.modes}
+        unsure_codes = [code for code, value in verdicts.items() if value is VerdictValue.UNSURE]
         mast_records.append(
             {
                 "mas_name": trace.system,
@@ -257,9 +275,9 @@ def mast_data_records(
                 "trace_id": trace.trace_id,
                 "annotator": work.annotator,
                 "taxonomy": taxonomy.ref,
-                _LABELS_FIELD: {
-                    mode.code: NUMBERS.get(work.verdict(mode.slug)) for mode in taxonomy.modes
-                },
+                _LABELS_FIELD: {code: NUMBERS.get(value) for code, value in verdicts.items()},
+                **({_UNSURE_FIELD: unsure_codes} if unsure_codes else {}),
+                **({_FINISHED_FIELD: False} if work.finished_at is None else {}),
             }
         )
     return mast_records

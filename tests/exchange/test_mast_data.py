@@ -30,13 +30,16 @@ def read(folder: Path, records: object, annotator: str | None = None) -> Incomin
         st.tuples(IDS, st.sampled_from(["alice", "Bö b", "judge:rules@1"])),
         st.dictionaries(st.sampled_from(SLUGS), st.sampled_from(VerdictValue)),
         max_size=4,
-    )
+    ),
+    st.sampled_from((None, "")),
 )
 def test_verdicts_round_trip(
-    tmp_path_factory: pytest.TempPathFactory, drawn: dict[tuple[str, str], dict[str, VerdictValue]]
+    tmp_path_factory: pytest.TempPathFactory,
+    drawn: dict[tuple[str, str], dict[str, VerdictValue]],
+    finished_at: str | None,
 ) -> None:
     all_work = [
-        TraceWork(name, trace, MAST.ref, verdicts=verdicts)
+        TraceWork(name, trace, MAST.ref, verdicts=verdicts, finished_at=finished_at)
         for (trace, name), verdicts in drawn.items()
     ]
     records = {trace: TraceRecord(trace, system="crew") for trace, _ in drawn}
@@ -50,8 +53,9 @@ def test_verdicts_round_trip(
         assert {label.mode for label in work.labels.values()} == {
             mode for mode, value in verdicts.items() if value is VerdictValue.PRESENT
         }
-        assert set(work.verdicts) == {
-            mode for mode, value in verdicts.items() if value is VerdictValue.ABSENT
+        assert work.finished_at == finished_at
+        assert work.verdicts == {
+            mode: value for mode, value in verdicts.items() if value is not VerdictValue.PRESENT
         }
     assert {trace.system for trace in incoming.traces} <= {"crew"}
 
@@ -73,6 +77,7 @@ def test_records_of_the_study_have_an_imported_annotator(tmp_path: Path) -> None
         ({"mast_annotation": {}}, "record 1: has no 'trace_id'"),
         ({"trace_id": "t", "mast_annotation": {"9.9": 1}}, "mode '9.9' is not in mast@3"),
         ({"trace_id": "t", "mast_annotation": {"1.1": 2}}, "mode 1.1 is 2, not 1, 0 or null"),
+        ({"trace_id": "t", "mast_annotation": {}, "unsure": 1}, "unsure is 1, not a list of codes"),
         (
             {"trace_id": "t", "taxonomy": "x@1", "mast_annotation": {}},
             "taxonomy 'x@1' is not in this workspace",

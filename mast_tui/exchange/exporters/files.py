@@ -200,8 +200,8 @@ def _mode_names(work: TraceWork, taxonomy: Taxonomy, value: VerdictValue) -> lis
 
 _NAMES_SHOWN: Final = 10
 _NAMES_REST: Final = "; mast-tui export --json names all"
-_VERDICT_COUNTS: Final = {"rows", "records"}
-"""The names of counts in formats of verdicts without labels."""
+_VERDICT_COUNTS: Final = {"rows": "verdicts of finished passes", "records": "verdicts"}
+"""The contents of formats of verdicts without labels, by the names of their counts."""
 
 Read = TypeVar("Read")
 
@@ -243,6 +243,11 @@ def left_out_lines(counts: Mapping[str, Any], file_format: str, *, sight: bool =
             "missing; open the folder in the app or with 'mast-tui judge' once, then export "
             "again"
         )
+    lines += [
+        f"{file_format} has only {contents}; csv-long also has places, notes and unfinished work"
+        for name, contents in _VERDICT_COUNTS.items()
+        if name in counts
+    ]
     return lines + _lines_on_missing_ids(counts.get("without_id", {}), file_format)
 
 
