@@ -84,9 +84,6 @@ if TYPE_CHECKING:
 FIRST_FRAME_PATIENCE: Final = 0.1
 """Seconds that the first frame waits for a single file."""
 
-LOADING_DRAWN_AFTER: Final = 0.06
-"""Seconds in which a message is drawn before an import stops all drawing."""
-
 SCREENS: Final[Mapping[type[object] | str, str]] = {
     ShowLibrary: "mast_tui.ui.library.screen:LibraryScreen",
     ShowTrace: "mast_tui.ui.annotate.screen:AnnotateScreen",
@@ -675,14 +672,20 @@ class MastApp(QueuedInputApp):
             plan: The plan of a model; None to let the user choose a judge.
         """
         if self._judges is None:
+            # Drawing waits for the end of the first piece of work.
+            self.writes.do(self._announce_judges)
             self.writes.do(partial(self._load_judges, traces, plan))
         else:
             self._judges.begin(traces, plan)
 
-    async def _load_judges(self, traces: Collection[Trace], plan: Plan | None) -> None:
-        """Import the judges, and run one on traces."""
+    async def _announce_judges(self) -> None:
         self.answer("Loading the judges …")
-        await asyncio.sleep(LOADING_DRAWN_AFTER)
+
+    async def _load_judges(self, traces: Collection[Trace], plan: Plan | None) -> None:
+        """Import the judges once the screen is drawn, and run one on traces."""
+        drawn = asyncio.Event()
+        self.call_after_refresh(drawn.set)
+        await drawn.wait()
         # The import would delay the start. Nothing is drawn while it lasts.
         from mast_tui.ui.services.judging import JudgeRuns
 
