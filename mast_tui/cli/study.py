@@ -65,6 +65,7 @@ from mast_tui.study import (
 from mast_tui.traces.library import scan
 from mast_tui.workspace.outputs import outputs_beside
 from mast_tui.workspace.paths import suggested_name
+from mast_tui.workspace.records import TraceRecord
 from mast_tui.workspace.registers.hold_out import TracePart, set_split, trace_part
 
 if TYPE_CHECKING:
@@ -326,7 +327,8 @@ def set_command(request: StudySetRequest) -> None:
         _changed_study(previous, taxonomy.ref, values), _option_weights(request.weights)
     )
     if replaces_traces:
-        study = _with_batch(workspace, study, request.paths, request.sample, request.stratify)
+        traces = _traces_under(workspace, request.paths, dry_run=False)
+        study = _with_batch(study, traces, request.sample, request.stratify)
 
     if request.split is not None:
         set_split(workspace, *_split_shares(request.split))
@@ -427,7 +429,8 @@ def add_command(request: StudyAddRequest) -> None:
     if request.judge is not None:
         study = _with_judged_sample(workspace, taxonomy, previous, request)
     else:
-        study = _with_batch(workspace, previous, request.paths, request.sample, request.stratify)
+        traces = _traces_under(workspace, request.paths, dry_run=request.plan.dry_run)
+        study = _with_batch(previous, traces, request.sample, request.stratify)
     changed = _set_unless_dry(workspace, request.plan, previous, study)
     _print_study(workspace, study, changed=changed, as_json=request.plan.as_json)
 
@@ -1036,42 +1039,40 @@ def _person_who_changes(workspace: Workspace, annotator: str | None) -> str:
     return _checked_name(annotator, "--annotator")
 
 
-def _trace_ids(workspace: Workspace, paths: Sequence[Path]) -> tuple[str, ...]:
-    """Return the ids of the traces under the paths, and register them.
+def _traces_under(
+    workspace: Workspace, paths: Sequence[Path], *, dry_run: bool
+) -> Sequence[TraceRecord]:
+    """Return the traces under the paths, and register them unless this is a dry run.
 
-    Without paths, return the ids of all traces.
+    Without paths, return all traces.
     """
     if not paths:
-        return tuple(record.trace_id for record in workspace.traces())
-    ids: set[str] = set()
+        return workspace.traces()
+    record_by_id: dict[str, TraceRecord] = {}
     for report in scan(paths):
         if report.format is None and report.path in paths:
             say(f"{report.path}: contains no known trace; see mast-tui inspect")
-        ids.update(register_opened_trace(workspace, trace) for trace in report.traces)
-    if not ids:
+        for trace in report.traces:
+            if not dry_run:
+                register_opened_trace(workspace, trace)
+            new_record = TraceRecord.from_trace(trace)
+            record = workspace.find_trace(new_record) or new_record
+            record_by_id[record.trace_id] = record
+    if not record_by_id:
         raise click.ClickException("the paths contain no traces")
-    keep_missing_indices(workspace)
-    return tuple(sorted(ids))
+    if not dry_run:
+        keep_missing_indices(workspace)
+    return [record_by_id[trace_id] for trace_id in sorted(record_by_id)]
 
 
 def _with_batch(
-    workspace: Workspace,
-    study: Study,
-    paths: Sequence[Path],
-    sample: int | None,
-    stratify: str | None,
+    study: Study, traces: Sequence[TraceRecord], sample: int | None, stratify: str | None
 ) -> Study:
-    """Return the study with another batch: the traces under the paths, or a sample of them."""
-    ids = frozenset(_trace_ids(workspace, paths))
+    """Return the study with another batch: these traces, or a sample of them."""
     if sample is None:
-        return with_traces(study, ids)
+        return with_traces(study, [record.trace_id for record in traces])
     strata = tuple(name.strip() for name in (stratify or "").split(",") if name.strip())
-    return with_sample(
-        study,
-        [record for record in workspace.traces() if record.trace_id in ids],
-        sample,
-        by=strata,
-    )
+    return with_sample(study, traces, sample, by=strata)
 
 
 def _with_judged_sample(
@@ -1097,8 +1098,9 @@ def _with_judged_sample(
     name = find_judge(workspace, request.judge)
     verdicts = judge_input(workspace, taxonomy, ComparisonOptions(judge=name, places=False))
     assert verdicts is not None  # the comparison names a judge
+    traces = _traces_under(workspace, request.paths, dry_run=request.plan.dry_run)
     worth_by_trace = worth_of_labels(
-        verdicts, _trace_ids(workspace, request.paths), [mode.slug for mode in modes]
+        verdicts, [record.trace_id for record in traces], [mode.slug for mode in modes]
     )
     return with_worth(study, worth_by_trace, request.sample, judge=name)
 

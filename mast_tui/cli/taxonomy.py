@@ -202,7 +202,9 @@ class TaxonomyMigrateRequest:
         "crosswalk, or the name of a crosswalk that comes with mast-tui.",
     )
     dry_run: bool = options.option(
-        "--dry-run", is_flag=True, help="Show the result, and write nothing."
+        "--dry-run",
+        is_flag=True,
+        help="Only show the result; labels of others in it are recorded as seen.",
     )
     undo: bool = options.option("--undo", is_flag=True, help="Undo the last migration.")
     common: CommonOptions = options.common(
@@ -278,7 +280,9 @@ class TaxonomyAddRequest:
     )
     output: Path | None = options.output(help="The new taxonomy file. Default: ID-VERSION.toml.")
     dry_run: bool = options.option(
-        "--dry-run", is_flag=True, help="Show the result, and write nothing."
+        "--dry-run",
+        is_flag=True,
+        help="Only show the result; labels of others in it are recorded as seen.",
     )
     force: bool = options.force()
     common: CommonOptions = options.common()

@@ -111,9 +111,11 @@ def test_added_traces_are_queued_last(cli: Cli) -> None:
     previous = queue(cli, "alice")
     finish("alice", previous[0])
     add = ("study", "add", write_runs(4, "late"))
-    for options in (("--dry-run",), ()):  # the first one writes nothing
-        added = cli.json(*add, *options)
-        assert (added["changed"], added["study"]["batches"]) == (True, [6, 4])
+    trial = cli.json(*add, "--dry-run")
+    with open_workspace() as workspace:
+        assert len(workspace.traces()) == 6
+    assert cli.json(*add) == trial
+    assert (trial["changed"], trial["study"]["batches"]) == (True, [6, 4])
     current = queue(cli, "alice")
     assert current[: len(previous) - 1] == previous[1:]
     assert len(current) > len(previous) - 1
