@@ -730,8 +730,8 @@ def check_may_migrate(workspace: Workspace) -> None:
     """
     if workspace.member is not None:
         raise ExchangeError(
-            "on a server only the workspace's owner may do that, with: mast-tui taxonomy migrate … "
-            "--annotator NAME, the name of the study's lead"
+            "on a server only the workspace's owner may write the labels of all members; ask the "
+            "owner to run this command with --annotator NAME, the name of the study's lead"
         )
 
 
