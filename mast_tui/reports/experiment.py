@@ -10,6 +10,7 @@ from mast_tui.counts import counted
 from mast_tui.figures.experiment import AMOUNTS, LEAST_TASKS, Experiment
 from mast_tui.figures.power import ALPHA, PLANNED_RUNS, TARGET
 from mast_tui.figures.record import FigureIndex, FigureTable, insert_figures, scope_paths
+from mast_tui.figures.signatures.model import FAILED
 from mast_tui.figures.signatures.report import labels_source
 from mast_tui.reports import model
 from mast_tui.reports.model import (
@@ -84,8 +85,9 @@ PATHS: Final = scope_paths("""
 """The paths of the figures in the JSON document."""
 
 _FATAL: Final = "fatal_failure"
+_MODES_PER_RUN: Final = "modes_per_failed_run"
 _AMOUNT_NAMES: Final[Mapping[str, str]] = {
-    "modes_per_failed_run": "modes per failed run",
+    _MODES_PER_RUN: "modes per failed run",
     _FATAL: "runs with a fatal failure",
     "onset": "first failure, position in the run",
 }
@@ -430,6 +432,9 @@ def _arm_notes(experiment: Experiment, figures: FigureIndex, arm: str) -> tuple[
     with_outcome_count = 0 if success is None else success.n or 0
     unknown_count = run_counts.count("runs") - with_outcome_count
     left_out_count = run_counts.count("no_task")
+    has_failed = experiment.rows(arm) & (experiment.inputs.outcome == FAILED)
+    amount = figures.table("experiment_amount", group=arm, mode=_MODES_PER_RUN).get("task_mean")
+    open_count = int(has_failed.sum()) - (0 if amount is None else amount.n or 0)
     shared_count = run_counts.count("shared_tasks")
     # A difference leaves out the tasks of either arm that the other has not run.
     baseline = experiment.baseline
@@ -445,9 +450,14 @@ def _arm_notes(experiment: Experiment, figures: FigureIndex, arm: str) -> tuple[
     no_outcome = (
         f"Excluded from success of {arm}: {counted(unknown_count, 'run')} without an outcome."
     )
+    open_modes = (
+        f"Excluded from {_AMOUNT_NAMES[_MODES_PER_RUN]} of {arm}: "
+        f"{counted(open_count, 'failed run')} without a verdict on every mode."
+    )
     no_task = f"Excluded from {arm}: {counted(left_out_count, 'run')} without a task."
     return applicable(
         (unknown_count, Note(no_outcome, "no_outcome", warning=True)),
+        (open_count, Note(open_modes, "open_modes", warning=True)),
         (left_out_count, Note(no_task, "no_task", warning=True)),
         (
             arm != baseline and shared_count and unpaired,
@@ -468,7 +478,8 @@ def _method_text(experiment: Experiment) -> model.Text:
         "Rules and intervals",
         (
             "Rates are means over tasks, so each task counts once, whatever its number of runs. "
-            "Differences are over the tasks that both arms have run.",
+            "Differences are over the tasks that both arms have run. A share or mean leaves out "
+            "runs without the verdicts or places that it needs.",
             "All intervals are 95 %. For shares: Wilson's interval, with an effective sample size "
             "from the variance between tasks. For means and differences: Student's t over tasks.",
             "p: Fisher's randomisation test, which flips the signs of the differences of whole "

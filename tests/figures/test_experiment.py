@@ -244,9 +244,11 @@ def test_planning_uses_earlier_runs() -> None:
 
 
 def test_left_out_runs_are_named() -> None:
-    rows = (*BOTH, "old a ? 00", "old b ? 00", f"{NO_VALUE} a S 00")
+    rows = (*BOTH, "old a ? 00", "old b ? 00", "new b F 0?", f"{NO_VALUE} a S 00")
     experiment = experiment_of(input_of(*rows), baseline="old")
     report = experiment_report(experiment, FigureIndex(experiment_figures(experiment)))
     texts = [note.text for note in report.notes]
     assert f"Excluded: 1 run without a {experiment.inputs.by}." in texts
     assert "Excluded from success of old: 2 runs without an outcome." in texts
+    failed_run = "1 failed run without a verdict on every mode."
+    assert f"Excluded from modes per failed run of new: {failed_run}" in texts
