@@ -227,6 +227,7 @@ LIBRARY: Final = (
         hint=45,
     ),
     _library("judge", "J", "run judge", "Run a judge on the listed traces, or cancel it", hint=40),
+    *scrolls(Where.LIBRARY, "the facts of the trace"),
     *moves(Where.LIBRARY),
 )
 
