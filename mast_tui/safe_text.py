@@ -183,6 +183,16 @@ def one_line(text: str, limit: int | None = None) -> str:
     return line if len(line) <= limit else line[: limit - 1] + ELLIPSIS
 
 
+def quote_line(quote: str, limit: int) -> str:
+    """Return a quote as one line that is fit for a message; white space becomes one space.
+
+    Args:
+        quote: The quote, whose indentation would fill the line.
+        limit: The most code points of the result; a quote that is cut ends in ``…``.
+    """
+    return one_line(" ".join(quote.split()), limit)
+
+
 def _unlimited_line(text: str) -> str:
     return text if _is_plain(text) else _UNSAFE_OR_BREAK.sub(_visible_match_in_one_line, text)
 

@@ -24,7 +24,7 @@ from mast_tui.labels import (
     next_confidence,
     next_severity,
 )
-from mast_tui.safe_text import COLOUR_SEQUENCE, line_ranges, one_line, safe_line
+from mast_tui.safe_text import COLOUR_SEQUENCE, line_ranges, one_line, quote_line, safe_line
 from mast_tui.session import (
     Session,
     Suggestion,
@@ -401,7 +401,7 @@ class LineReader:
             return
         key = self._trace.span(self._index).key
         self._quote = Target(key, key, quote=quote, char_start=start, char_end=start + len(quote))
-        self._say(f"Quoted: {one_line(quote, 80)}; two digits label it")
+        self._say(f"Quoted: {quote_line(quote, 80)}; two digits label it")
 
     def _add_note(self, text: str) -> None:
         """Note a text on the new open code if there is one, else on the span."""

@@ -23,7 +23,7 @@ from mast_tui.labels import (
     VerdictValue,
     confidence_words,
 )
-from mast_tui.safe_text import one_line
+from mast_tui.safe_text import quote_line
 from mast_tui.session.pass_state import Passes, PassState
 from mast_tui.session.read_model import Suggestion
 from mast_tui.taxonomy.model import Taxonomy
@@ -359,7 +359,7 @@ class ChangeMessages:
         if target.quote is not None:
             masks = self._trace.masks
             quote = target.quote if masks is None else masks.text(target.quote)
-            return f"a quote in {self.span(target.first)} (“{one_line(quote, MOST_QUOTE_CELLS)}”)"
+            return f"a quote in {self.span(target.first)} (“{quote_line(quote, MOST_QUOTE_CELLS)}”)"
         if target.first == target.last:
             return self.span(target.first)
         return f"{self.span(target.first)} to {self.span(target.last)}"

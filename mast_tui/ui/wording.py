@@ -15,7 +15,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from mast_tui.counts import counted as counted
-from mast_tui.safe_text import display_lines, one_line
+from mast_tui.safe_text import display_lines, one_line, quote_line
 from mast_tui.traces.file_places import name_with_record
 from mast_tui.traces.model import Outcome, Span, Trace
 
@@ -174,7 +174,7 @@ def place_text(target: Target, index_of: IndexOf, *, quoted: bool = True) -> str
     keys = dict.fromkeys((target.first, target.last))
     text = " to ".join(span_text(key, index_of) for key in keys)
     if quoted and target.quote:
-        return f"“{one_line(target.quote, QUOTE_CHARS)}” in {text}"
+        return f"“{quote_line(target.quote, QUOTE_CHARS)}” in {text}"
     return text
 
 

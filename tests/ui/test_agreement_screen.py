@@ -306,8 +306,10 @@ async def test_source_traces_of_figures_lead_to_their_screens(differing: TeamDir
         assert len(listed_names(on)) == 3 * len(MAST.modes)
         assert on.screen(AgreementTracesScreen).main_list.rows[0].cells["code"] == "1.3"
         await on.press("escape", "4")
+        assert cells(on, "1.3")["places"] == "2"
         await on.press("g", "j", "j", "enter")
-        assert listed_names(on) == ["both", "bobs"]
+        # Only bob has read the span of his place in "bobs".
+        assert listed_names(on) == ["both"]
         assert on.screen(AgreementTracesScreen).detail.text.splitlines()[:2] == [
             "alice: #3–8",
             "bob: #5–8",

@@ -99,7 +99,7 @@ def test_places_are_described() -> None:
     assert place_text(Target("gone\x1b", "k1"), INDEX_OF) == "gone␛ to #2"
     target = Target("k1", "k1", "retry\n" + "x" * 100, 0, 106)
     text = place_text(target, INDEX_OF)
-    assert text.startswith("“retry⏎x")
+    assert text.startswith("“retry x")
     assert text.endswith("…” in #2")
     assert len(text) == QUOTE_CHARS + len("“” in #2")
     assert place_text(target, INDEX_OF, quoted=False) == "#2"

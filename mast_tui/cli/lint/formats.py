@@ -19,7 +19,7 @@ from xml.etree import ElementTree
 from mast_tui import __version__
 from mast_tui.cli.lint.findings import LintReport, PlacedFinding, relative_path
 from mast_tui.counts import counted
-from mast_tui.safe_text import one_line
+from mast_tui.safe_text import one_line, quote_line
 
 if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Mode
@@ -53,7 +53,7 @@ def _text_lines(findings: Iterable[PlacedFinding]) -> Iterator[str]:
     for finding in findings:
         yield text_line(finding)
         if finding.quote:
-            yield f"    “{one_line(finding.quote, _QUOTE_LENGTH)}”"
+            yield f"    “{quote_line(finding.quote, _QUOTE_LENGTH)}”"
 
 
 def text_line(finding: PlacedFinding) -> str:
@@ -279,7 +279,7 @@ def as_github(report: LintReport) -> str:
     for finding in report.findings:
         message = finding.reason
         if finding.quote:
-            message += f" “{one_line(finding.quote, _QUOTE_LENGTH)}”"
+            message += f" “{quote_line(finding.quote, _QUOTE_LENGTH)}”"
         if finding.place.line is None:  # a location without a line number is described in words
             message = f"{finding.place.inside}: {message}"
         level = "error" if finding.fails else "warning"

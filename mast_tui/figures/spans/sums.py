@@ -239,13 +239,33 @@ def never_placed_modes(
     }
 
 
+def compared_places(
+    reading: PreparedReading, others: Sequence[PreparedReading], mode: str
+) -> list[LabelRange]:
+    """Return the places of one annotator that are compared with those of others.
+
+    A place is compared with an annotator if both gave an answer on its mode, and the other
+    annotator has seen at least one of its spans.
+
+    Args:
+        reading: The annotator's reading of a trace.
+        others: The readings of the same trace by the others.
+        mode: The slug of the mode.
+    """
+    if not reading.answers(mode):
+        return []
+    seen_by_others = [other.seen for other in others if other.answers(mode)]
+    return [
+        place
+        for place in reading.places(mode)
+        if any(touches(place, seen) for seen in seen_by_others)
+    ]
+
+
 def finding_sums(
     traces: Sequence[PreparedTrace], pair: tuple[str, str], modes: Sequence[str]
 ) -> Floats:
     """Count the places of two annotators that are compared, left out, and matched.
-
-    A place is compared if both annotators gave an answer on its mode, and the other annotator has
-    seen at least one of its spans.
 
     Args:
         traces: The traces.
@@ -276,19 +296,8 @@ def _findings_of_pair(
         place_count = len(ours.places(mode)) + len(theirs.places(mode))
         if not place_count:
             continue
-        our_places: list[LabelRange] = []
-        their_places: list[LabelRange] = []
-        if ours.answers(mode) and theirs.answers(mode):
-            our_places = [
-                label_range
-                for label_range in ours.places(mode)
-                if touches(label_range, theirs.seen)
-            ]
-            their_places = [
-                label_range
-                for label_range in theirs.places(mode)
-                if touches(label_range, ours.seen)
-            ]
+        our_places = compared_places(ours, [theirs], mode)
+        their_places = compared_places(theirs, [ours], mode)
         left_out = place_count - len(our_places) - len(their_places)
         sums[block_number] = _compared_sums(our_places, their_places, left_out)
         all_our_places |= dict.fromkeys(our_places)

@@ -146,7 +146,7 @@ EVERYWHERE: Final = (
         "palette",
         ": ctrl+p",
         "go to",
-        "Find an action, or go to a span or trace by number or name",
+        "Find an action, or go to a span (in the library: a trace) by number or name",
         "app.palette",
         while_editing=True,
     ),
@@ -227,6 +227,7 @@ LIBRARY: Final = (
         hint=45,
     ),
     _library("judge", "J", "run judge", "Run a judge on the listed traces, or cancel it", hint=40),
+    *scrolls(Where.LIBRARY, "the facts of the trace"),
     *moves(Where.LIBRARY),
 )
 

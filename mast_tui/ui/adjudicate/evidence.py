@@ -15,7 +15,7 @@ from mast_tui.ui.text.highlighting import TextPart
 from mast_tui.ui.trace_view.gutter import GutterMark, MarkKind, marks_by_span, span_range_of
 from mast_tui.ui.trace_view.span_view import SpanText, SpanView, text_format
 from mast_tui.ui.trace_view.timeline import Timeline
-from mast_tui.ui.wording import origin_title, plain_title
+from mast_tui.ui.wording import counted, origin_title, plain_title
 
 READING = "Reading the trace …"
 NO_FILE = "The file of this trace is not on this machine: the sides are all there is to see."
@@ -51,8 +51,13 @@ class EvidencePanes:
         """True if the trace is on this machine and has spans."""
         return self.trace is not None and len(self.trace) > 0
 
-    def show_trace(self, trace: Trace | None) -> None:
-        """Show another trace; None if it is not on this machine."""
+    def show_trace(self, trace: Trace | None, name: str = "") -> None:
+        """Show another trace.
+
+        Args:
+            trace: The trace; None if it is not on this machine.
+            name: Its name, for the title: its row in the queue may be out of sight.
+        """
         self.timeline.display = trace is not None
         if trace is self.trace:
             return
@@ -61,7 +66,9 @@ class EvidencePanes:
         if trace is not None:
             self.timeline.show_trace(trace)
             self.timeline.look_for_repeats()
-            self.timeline.border_title = plain_title(f"Timeline · {len(trace)} spans")
+            self.timeline.border_title = plain_title(
+                f"{one_line(name)} · {counted(len(trace), 'span')}"
+            )
 
     def show_case(
         self, view: CaseView | None, *, empty: str = "", is_reading: bool = False

@@ -461,7 +461,7 @@ class AdjudicateScreen(BaseScreen):
         self._visible_trace_id = trace_id
         loader = self.queue.contents.loader
         if loader is not None and loader.was_read(trace_id):
-            self.evidence.show_trace(loader.loaded(trace_id))
+            self.evidence.show_trace(loader.loaded(trace_id), self.queue.name_of(trace_id))
             return
         self.evidence.show_trace(None)
         if loader is not None:

@@ -16,6 +16,7 @@ from mast_tui.labels import (
 )
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import OPEN_SLUG, Mode, Taxonomy
+from mast_tui.ui.actions.registry import key_text
 from mast_tui.ui.actions.tables import ANNOTATE, EVERYWHERE, Where, moves
 from mast_tui.ui.annotate.part import ScreenPart
 from mast_tui.ui.annotate.state import DIGITS_HINT, PLAIN, Entry, Marking, NotedSpan
@@ -237,8 +238,10 @@ class Labelling(ScreenPart):
             return True
         if action in EDITING_ACTIONS:
             return False
-        if not self._hints.message:
-            self.show_editing()
+        self._hints.prompt(
+            f"{key_text(key)} does nothing while you edit · {self._marking.keys_to_use_target} · "
+            f"{self._key_of('everywhere.back')} cancels"
+        )
         return True
 
     def _take_typing_key(self, key: str, action: str | None) -> bool:
@@ -248,7 +251,7 @@ class Labelling(ScreenPart):
             return True
         if action in TYPING_ACTIONS:
             return False
-        self._show_typing()
+        self._show_typing(refused_key=key)
         return True
 
     def _edited_mode(self) -> Mode | None:
@@ -313,13 +316,17 @@ class Labelling(ScreenPart):
         self.entry = DigitEntry(VerdictValue(value), has_begun=True)
         self._show_typing()
 
-    def _show_typing(self) -> None:
-        """Show the typed digit in the last line, and the possible next digits above it."""
+    def _show_typing(self, refused_key: str = "") -> None:
+        """Show the typed digit in the last line, and the possible next digits above it.
+
+        ``refused_key`` is a key that has just been pressed and does nothing here.
+        """
         taxonomy = self._state.taxonomy
         digit = "first" if self.entry.first is None else "second"
         back_key = self._key_of("everywhere.back")
+        refusal = f"{key_text(refused_key)} does nothing here · " if refused_key else ""
         self._hints.prompt(
-            f"{self.entry.prompt} · type the {digit} digit · {back_key} cancels",
+            f"{self.entry.prompt} · {refusal}type the {digit} digit · {back_key} cancels",
             self.entry.menu(taxonomy),
         )
         self._modes.show_typed(frozenset(mode.slug for _, mode in self.entry.candidates(taxonomy)))

@@ -261,21 +261,25 @@ class Search(ScreenPart):
             )
         line.display = True
         self._screen.set_focus(line)
+        if not line.value:
+            self._prompt_for_text()
+
+    def _prompt_for_text(self) -> None:
+        """Say what the empty line accepts, in place of the keys that do nothing meanwhile."""
+        kind = "a regular expression" if self._regex else "plain text"
+        key = self._key_of("annotate.search_regex")
+        self._hints.prompt(f"What you type is {kind} · {key} changes that{self._closing_hint}")
 
     def toggle_regex(self) -> None:
         """Switch between plain text and regular expressions, and open the search line.
 
-        Search for the text on the line again. If it is empty, show what the line accepts.
+        Search for the text on the line again.
         """
         self._regex = not self._regex
         line = self.line
         self.open()
         if line.value:
             self.start(line.value)
-        else:
-            kind = "a regular expression" if self._regex else "plain text"
-            key = self._key_of("annotate.search_regex")
-            self._hints.prompt(f"What you type is {kind} · {key} changes that{self._closing_hint}")
 
     def search_for(self, text: str) -> None:
         """Search for a text, unless it is the text of the present search."""
@@ -298,6 +302,7 @@ class Search(ScreenPart):
         """Hide the search line. The matches stay."""
         self.line.display = False
         self._index_at_opening = None
+        self._hints.clear()
         self._screen.set_focus(self._timeline)
 
     def end(self) -> bool:

@@ -597,6 +597,10 @@ class LibraryScreen(MainScreen):
             self.hints.say(f"This key acts on the list of traces: {back} shows it")
         return self.contents.lists_hits
 
+    def action_text(self, delta: int) -> None:
+        """Scroll the facts of the trace by a screen."""
+        self._about_pane.move_page(delta)
+
     def action_sort(self) -> None:
         """Sort by the next order of `Sort`; skip ``LOOK_HERE`` if no trace has spans to look at."""
         if self._refuse_for_hits():

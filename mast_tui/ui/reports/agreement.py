@@ -307,7 +307,10 @@ class AgreementScreen(ReportScreen):
         super().show()
 
     def title_parts(self) -> tuple[str, ...]:
-        """Return the names of the compared sides, the pass, and the number of traces."""
+        """Return the names of the compared sides, the pass, and the number of traces.
+
+        The pass stands before the numbers, because a narrow screen cuts the end.
+        """
         pass_text = f"{self.passes} pass"
         if self.page == JUDGE:
             report = None if self.judge is None else self.judge.report
@@ -328,7 +331,7 @@ class AgreementScreen(ReportScreen):
         names = joined([one_line(name) for name in agreement.annotators])
         open_text = left_out_by_annotator(agreement, "open")
         open_parts = (one_line(f"without a verdict: {open_text}"),) if open_text else ()
-        return ("Agreement", names, traces_compared(agreement), *open_parts, pass_text)
+        return ("Agreement", names, pass_text, traces_compared(agreement), *open_parts)
 
     def open_page(self) -> Page:
         """Return the open page, or the reason why it has no figures."""

@@ -18,7 +18,7 @@ from mast_tui.figures.judge.confusion import Compared
 from mast_tui.figures.judge.input import JudgeInput
 from mast_tui.figures.record import Sources
 from mast_tui.figures.spans.input import LabelRange, SpanInput
-from mast_tui.figures.spans.sums import PreparedTrace, never_placed_modes
+from mast_tui.figures.spans.sums import PreparedTrace, compared_places, never_placed_modes
 from mast_tui.gold.overlaps import in_reading_order
 from mast_tui.labels import VerdictValue
 from mast_tui.reports.model import Column, Kind, Row, Table
@@ -150,7 +150,7 @@ def _compared_verdicts(
 
 
 def compare_spans(span_input: SpanInput, sources: Sources) -> ComparedTraces:
-    """List the span ranges that people marked for some modes, the most unmatched ranges first.
+    """List the compared places of people for some modes, the most unmatched places first.
 
     Args:
         span_input: The span ranges of the people on each trace.
@@ -165,23 +165,36 @@ def compare_spans(span_input: SpanInput, sources: Sources) -> ComparedTraces:
     for (trace, prepared), mode in product(
         zip(span_input.traces, prepared_traces, strict=True), sources.modes
     ):
-        readings = prepared.readings
-        ranges_by_name = {
-            name: readings[name].places(mode)
+        readings = {
+            name: prepared.readings[name]
             for name in names
-            if name in readings and readings[name].answers(mode)
+            if name in prepared.readings and prepared.readings[name].answers(mode)
         }
-        if len(ranges_by_name) < 2 or not any(ranges_by_name.values()):
+        # As in the figures, a place in spans that nobody else has read does not count.
+        compared_ranges = [
+            compared_places(
+                reading, [other for other in readings.values() if other is not reading], mode
+            )
+            for reading in readings.values()
+        ]
+        range_count = sum(map(len, compared_ranges))
+        if not range_count:
             continue
-        unmatched_count = _unmatched_count(list(ranges_by_name.values()))
-        range_count = sum(len(ranges) for ranges in ranges_by_name.values())
+        unmatched_count = _unmatched_count(compared_ranges)
+        unread_count = sum(len(reading.places(mode)) for reading in readings.values()) - range_count
+        notes = (
+            (unmatched_count, f"{unmatched_count} of {range_count} differ"),
+            (unread_count, f"{unread_count} not read by others"),
+        )
         row = TraceAnswers(
             trace.trace_id,
             mode,
-            answers={name: _ranges_text(ranges) for name, ranges in ranges_by_name.items()},
+            answers={
+                name: _ranges_text(reading.places(mode)) for name, reading in readings.items()
+            },
             sides_differ=unmatched_count > 0,
             any_present=True,
-            note=f"{unmatched_count} of {range_count} differ" if unmatched_count else "",
+            note=", ".join(text for count, text in notes if count),
         )
         ranked_rows.append(((-unmatched_count, trace.trace_id), row))
     ranked_rows.sort(key=lambda ranked_row: ranked_row[0])
