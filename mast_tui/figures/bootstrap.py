@@ -28,6 +28,7 @@ LEAST_DEFINED: Final = 0.5
 
 _ROUNDING: Final = 1e-12
 
+Floats = NDArray[np.float64]
 Interval = tuple[float, float]
 
 
@@ -55,9 +56,7 @@ NO_RESAMPLING: Final = Resampling(0)
 """No resamples, for figures without intervals."""
 
 
-def ratio(
-    numerators: NDArray[np.float64], denominators: NDArray[np.float64], default: float = np.nan
-) -> NDArray[np.float64]:
+def ratio(numerators: Floats, denominators: Floats, default: float = np.nan) -> Floats:
     """Divide two arrays element by element.
 
     Args:
@@ -65,7 +64,7 @@ def ratio(
         denominators: The denominators.
         default: The result for each denominator of 0 or less.
     """
-    quotients: NDArray[np.float64] = np.full(
+    quotients: Floats = np.full(
         np.broadcast_shapes(np.shape(numerators), np.shape(denominators)), default
     )
     np.divide(numerators, denominators, out=quotients, where=denominators > 0)
@@ -106,7 +105,7 @@ def _draw_weights(weights: NDArray[np.float32], random: np.random.Generator) -> 
         rows[:] = np.bincount(drawn_units.ravel(), minlength=rows.size).reshape(rows.shape)
 
 
-def resampled_sums(features: NDArray[np.float64], resampling: Resampling) -> NDArray[np.float64]:
+def resampled_sums(features: Floats, resampling: Resampling) -> Floats:
     """Return the sums over the units of each resample.
 
     Args:
@@ -125,7 +124,7 @@ def resampled_sums(features: NDArray[np.float64], resampling: Resampling) -> NDA
     return sums.astype(np.float64).reshape(len(sums), *column_axes)
 
 
-def mean_of_defined_values(values: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+def mean_of_defined_values(values: Floats, axis: int) -> Floats:
     """Return the mean over an axis of the values that are not NaN; NaN if all are.
 
     Args:
@@ -139,9 +138,9 @@ def mean_of_defined_values(values: NDArray[np.float64], axis: int) -> NDArray[np
 
 def interval(
     estimate: float,
-    values: NDArray[np.float64],
+    values: Floats,
     *,
-    left_out: NDArray[np.float64] | None = None,
+    left_out: Floats | None = None,
 ) -> Interval | None:
     """Return the interval of a figure from its values in the resamples.
 
@@ -170,9 +169,7 @@ _TAILS: Final = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
 """The percentiles of an interval, as shares."""
 
 
-def percentiles(
-    estimate: float, values: NDArray[np.float64], tails: Interval = _TAILS
-) -> Interval | None:
+def percentiles(estimate: float, values: Floats, tails: Interval = _TAILS) -> Interval | None:
     """Return the percentiles of the defined values, widened to include the estimate.
 
     Args:
@@ -190,7 +187,7 @@ def percentiles(
     return min(float(low), estimate), max(float(high), estimate)
 
 
-def varies(values: NDArray[np.float64]) -> bool:
+def varies(values: Floats) -> bool:
     """Return whether values differ by more than rounding."""
     return values.size > 0 and float(np.ptp(values)) > _ROUNDING
 
@@ -198,8 +195,8 @@ def varies(values: NDArray[np.float64]) -> bool:
 def _corrected_tails(
     tails: tuple[float, float],
     estimate: float,
-    values: NDArray[np.float64],
-    left_out: NDArray[np.float64],
+    values: Floats,
+    left_out: Floats,
 ) -> tuple[float, float]:
     """Return the percentiles that replace ``tails`` in BCa intervals (Efron 1987).
 

@@ -20,7 +20,7 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.bootstrap import Interval, ratio
+from mast_tui.figures.bootstrap import Floats, Interval, ratio
 from mast_tui.figures.intervals import student_t, to_resolve, wilson_with_student
 from mast_tui.figures.record import Figure, FigureScope, Sources
 from mast_tui.figures.signatures.model import (
@@ -34,8 +34,6 @@ from mast_tui.figures.signatures.model import (
     SignatureInput,
 )
 from mast_tui.figures.significance import group_permutations, holm, sign_flips
-
-Values = NDArray[np.float64]
 
 LEAST_TASKS: Final = 5
 """The fewest tasks for an interval, and for a share the fewest with a hit and with a miss."""
@@ -74,7 +72,7 @@ class Experiment:
     baseline: str
     tested: tuple[str, ...] = ()
     judged: NDArray[np.uint8] | None = None
-    amounts: Mapping[str, Values] = field(default_factory=dict)
+    amounts: Mapping[str, Floats] = field(default_factory=dict)
     change: float = 0.2
     without_arm: int = 0
 
@@ -135,9 +133,9 @@ class Measure:
     name: str
     mode: str
     kind: Kind
-    values: Values
+    values: Floats
     unresolved: NDArray[np.bool_] | None = None
-    by_judge: Values | None = None
+    by_judge: Floats | None = None
     sources: tuple[str, ...] = ()
 
 
@@ -150,9 +148,9 @@ class TaskMeans:
         runs: The number of runs of each task.
     """
 
-    values: Values
+    values: Floats
     runs: Integers
-    hits: Values
+    hits: Floats
     """The sum of the values of each task's runs, without runs that people have not labelled."""
     labelled: Integers | None = None
     """The number of runs of each task that people labelled, if a judge labelled all runs."""
@@ -177,7 +175,7 @@ class TaskMeans:
         return self.hits > 0, self.hits < run_counts
 
 
-def task_means(values: Values, task_numbers: Integers, task_count: int) -> TaskMeans:
+def task_means(values: Floats, task_numbers: Integers, task_count: int) -> TaskMeans:
     """Return the means of a measure by task.
 
     Args:
@@ -194,7 +192,7 @@ def task_means(values: Values, task_numbers: Integers, task_count: int) -> TaskM
 
 
 def powered_means(
-    people: Values, judge: Values, task_numbers: Integers, task_count: int
+    people: Floats, judge: Floats, task_numbers: Integers, task_count: int
 ) -> TaskMeans:
     """Return the means by task from a judge's labels of all runs and people's of some runs.
 
@@ -272,7 +270,7 @@ def estimate(means: TaskMeans, kind: Kind) -> Figure:
     return Figure(value=value, interval=interval, reason=reason)
 
 
-def _variance_of_mean(values: Values, kind: Kind) -> float:
+def _variance_of_mean(values: Floats, kind: Kind) -> float:
     """Return the variance of the mean of tasks; 0 if it is rounding or for a single task."""
     task_count = len(values)
     if task_count < 2:
@@ -283,7 +281,7 @@ def _variance_of_mean(values: Values, kind: Kind) -> float:
     return 0.0 if has_equal_amounts else variance
 
 
-def _degrees_of_freedom(values: Values) -> int:
+def _degrees_of_freedom(values: Floats) -> int:
     """Return the degrees of freedom of the variance of n values (Satterthwaite 1946).
 
     The formula is 2 / (2 / (n - 1) + κ / n), where κ is the excess kurtosis. κ is large if most
@@ -403,7 +401,7 @@ def _lacking_reason(task_count: int, least_task_count: int, kind: Kind) -> str:
     return "rare_mode" if kind == "share" and least_task_count < LEAST_TASKS else ""
 
 
-def _whole_numbers(values: Sequence[Values], arms: Sequence[TaskMeans]) -> list[Integers]:
+def _whole_numbers(values: Sequence[Floats], arms: Sequence[TaskMeans]) -> list[Integers]:
     """Scale the values of the tasks of both arms to whole numbers.
 
     A share is a fraction of its task's runs, so the factor is the least common multiple of the
@@ -506,14 +504,14 @@ def _judged_on_all(
     return np.asarray(judged[:, needed_modes].all(axis=1) & needed_modes.any())
 
 
-def _values_of_verdicts(verdicts: NDArray[np.uint8]) -> Values:
+def _values_of_verdicts(verdicts: NDArray[np.uint8]) -> Floats:
     """Return 1 for present, 0 for absent, and NaN for other verdicts."""
     return _values_where_defined(verdicts == PRESENT, np.isin(verdicts, (PRESENT, ABSENT)))
 
 
 def _values_where_defined(
     values: NDArray[np.bool_] | Integers, defined: NDArray[np.bool_]
-) -> Values:
+) -> Floats:
     return np.where(defined, values.astype(np.float64), np.nan)
 
 
@@ -618,7 +616,7 @@ def _without_wrong_interval(figure: Figure, needs: int | None = None) -> Figure:
     return replace(figure, interval=interval, reason=reason, needs=needs)
 
 
-def pass_values(successes: Integers, runs: Integers, k: int) -> Values:
+def pass_values(successes: Integers, runs: Integers, k: int) -> Floats:
     """Return the unbiased estimate of pass^k of each task: the chance that k runs all succeed.
 
     It is C(c, k) / C(n, k) for c successes in n runs (Yao and others 2024, τ-bench, arXiv

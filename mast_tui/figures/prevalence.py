@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from mast_tui.figures.agreement.coefficients import Undefined
-from mast_tui.figures.bootstrap import Interval, ratio
+from mast_tui.figures.bootstrap import Floats, Interval, ratio
 from mast_tui.figures.intervals import (
     MARGIN,
     Z,
@@ -25,7 +25,7 @@ from mast_tui.figures.intervals import (
 from mast_tui.figures.judge.confusion import Compared, compared_units, unit_cells
 from mast_tui.figures.judge.input import JudgeInput
 from mast_tui.figures.record import Figure, FigureScope, scope_paths
-from mast_tui.figures.two_by_two import Tables, Values, true_negative_rate, true_positive_rate
+from mast_tui.figures.two_by_two import Tables, true_negative_rate, true_positive_rate
 from mast_tui.labels import VerdictValue
 
 _LEAST_LABELLED: Final = 30
@@ -55,7 +55,7 @@ PREVALENCE_PATHS: Final = scope_paths("""
 """The paths of the figures in JSON documents."""
 
 
-def rogan_gladen(apparent: Values, tpr: Values, tnr: Values) -> Values:
+def rogan_gladen(apparent: Floats, tpr: Floats, tnr: Floats) -> Floats:
     """Return θ = (p + TNR − 1) / (TPR + TNR − 1), clipped to [0, 1] (Rogan and Gladen 1978).
 
     Args:
@@ -283,7 +283,7 @@ class Weighted:
     variance_weights: Tables
 
 
-def weighted_tables(cells: Tables, weights: Values) -> list[Weighted]:
+def weighted_tables(cells: Tables, weights: Floats) -> list[Weighted]:
     """Sum the weights of the traces in each cell, for each mode.
 
     Args:
@@ -564,7 +564,7 @@ def _undefined_reason(labelled: Tables, unlabelled: Tables) -> Undefined | None:
     return None if tp * tn > fp * fn else "no_better_than_chance"
 
 
-def _corrected_shares(labelled: Tables, unlabelled: Tables) -> Values:
+def _corrected_shares(labelled: Tables, unlabelled: Tables) -> Floats:
     apparent = ratio(unlabelled[..., 0], unlabelled[..., 0] + unlabelled[..., 1])
     return rogan_gladen(apparent, true_positive_rate(labelled), true_negative_rate(labelled))
 

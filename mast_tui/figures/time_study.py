@@ -16,9 +16,8 @@ from statistics import median
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mast_tui.figures.bootstrap import ratio
+from mast_tui.figures.bootstrap import Floats, ratio
 from mast_tui.figures.intervals import student_t
 from mast_tui.figures.judge.confusion import DEFINITE
 from mast_tui.figures.judge.input import AssistedPass
@@ -231,7 +230,7 @@ def difference(passes: Sequence[AssistedPass], amount: Callable[[AssistedPass], 
         ]
         cell += amount(study_pass)
 
-    def weighted_difference(totals: NDArray[np.float64]) -> NDArray[np.float64]:
+    def weighted_difference(totals: Floats) -> Floats:
         """Return the weighted mean of the annotators' differences, from sums over traces."""
         shown_units, shown_sums = np.moveaxis(totals[..., 0, :], -1, 0)
         withheld_units, withheld_sums = np.moveaxis(totals[..., 1, :], -1, 0)
@@ -244,9 +243,7 @@ def difference(passes: Sequence[AssistedPass], amount: Callable[[AssistedPass], 
     return _jackknifed(sums, weighted_difference)
 
 
-def _jackknifed(
-    sums: NDArray[np.float64], figure: Callable[[NDArray[np.float64]], NDArray[np.float64]]
-) -> Figure:
+def _jackknifed(sums: Floats, figure: Callable[[Floats], Floats]) -> Figure:
     """Return a figure with its interval by the jackknife over traces, with Student's t.
 
     ``sums`` has a row for each trace; ``figure`` computes the figure from their total.

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from mast_tui.figures.agreement.coefficients import NoInterval
 from mast_tui.figures.agreement.counting import PRESENT, VerdictArray, numbered_rows
-from mast_tui.figures.bootstrap import Interval
+from mast_tui.figures.bootstrap import Floats, Interval
 from mast_tui.figures.intervals import Z
 from mast_tui.figures.record import Figure, FigureScope
 from mast_tui.figures.significance import benjamini_hochberg
@@ -100,7 +100,7 @@ class Catch:
         return np.asarray(self.caught.sum(axis=1))
 
     @property
-    def lone_counts(self) -> NDArray[np.float64]:
+    def lone_counts(self) -> Floats:
         """The number of failures that each finder alone found."""
         return np.asarray(self.caught[self.finder_counts == 1].sum(axis=0), dtype=np.float64)
 
@@ -254,7 +254,7 @@ def _missed_interval(catches: Sequence[Catch], missed_count: float) -> Interval:
     )
 
 
-def unseen_count(lone_counts: NDArray[np.float64], twice_count: float) -> float:
+def unseen_count(lone_counts: Floats, twice_count: float) -> float:
     """Estimate the number of failures that no finder found.
 
     The estimate is (f₁² − Σ Z²) / (2 (f₂ + 1)). f₁ failures were found by one finder, f₂ by two,
@@ -270,7 +270,7 @@ def unseen_count(lone_counts: NDArray[np.float64], twice_count: float) -> float:
     return _sum_of_pair_products(lone_counts) / (twice_count + 1)
 
 
-def sadinle_interval(lone_counts: NDArray[np.float64], twice_count: float) -> Interval:
+def sadinle_interval(lone_counts: Floats, twice_count: float) -> Interval:
     """Return the interval of the number of failures that no finder found, for one ``Catch``.
 
     For two finders it is Sadinle's transformed logit interval (2009, Communications in Statistics:
@@ -319,7 +319,7 @@ def lognormal_interval(catches: Sequence[Catch]) -> Interval:
     return centre / factor - 0.5, centre * factor
 
 
-def _sum_of_pair_products(lone_counts: NDArray[np.float64]) -> float:
+def _sum_of_pair_products(lone_counts: Floats) -> float:
     """Return the sum, over pairs of finders, of the products of their lone counts."""
     return float((lone_counts.sum() ** 2 - (lone_counts**2).sum()) / 2)
 
@@ -433,9 +433,7 @@ def _combined_test(
     return _CombinedTest(0.5 - atan(mean_tangent) / pi, bool(scores.sum() > 0))
 
 
-def interaction_scores(
-    catches: Sequence[Catch], finder_count: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def interaction_scores(catches: Sequence[Catch], finder_count: int) -> tuple[Floats, Floats]:
     """Return, for each pair of finders, how many more failures both found than expected.
 
     This is the score of the pair's interaction in a log-linear model of independent finders
@@ -467,8 +465,8 @@ def interaction_scores(
 
 
 def _moments_of_pairs(
-    skills: NDArray[np.float64], first: NDArray[np.int_], second: NDArray[np.int_]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    skills: Floats, first: NDArray[np.int_], second: NDArray[np.int_]
+) -> tuple[Floats, Floats]:
     """Return the chances that both finders of a pair find a failure, and their covariances.
 
     The covariances are conditional on the number of failures that each finder found. ``skills`` has
@@ -495,7 +493,7 @@ def _moments_of_pairs(
     return probabilities @ has_both, residual_covariance
 
 
-def _finder_skills(catch: Catch) -> NDArray[np.float64] | None:
+def _finder_skills(catch: Catch) -> Floats | None:
     """Estimate the share of failures that each finder finds, by maximum likelihood.
 
     Finders are taken as independent. The result is None if the estimate is impossible or too

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from mast_tui.figures.agreement.coefficients import NoInterval, Undefined, mean_of_defined
 from mast_tui.figures.bootstrap import (
+    Floats,
     Resampling,
     interval,
     mean_of_defined_values,
@@ -79,9 +80,6 @@ def numbered_rows(rows: NDArray[np.integer]) -> NDArray[np.int_]:
         numbers = np.unique(refined, return_inverse=True)[1].ravel()
     return numbers
 
-
-Floats = NDArray[np.float64]
-Values = Mapping[str, Floats]
 
 _SHARED_ENOUGH: Final = 300
 """The number of shared traces from which the κ of a pair is never too low."""

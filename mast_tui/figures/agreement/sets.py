@@ -26,11 +26,10 @@ from mast_tui.figures.agreement.counting import (
     numbered_rows,
     with_interval,
 )
-from mast_tui.figures.bootstrap import NO_RESAMPLING, Resampling, resamples
+from mast_tui.figures.bootstrap import NO_RESAMPLING, Floats, Resampling, resamples
 from mast_tui.figures.jackknife import FEWEST, MANY, Scale
 from mast_tui.figures.record import Figure, FigureScope
 
-Floats = NDArray[np.float64]
 Members = NDArray[np.bool_]
 """Sets × elements: True if the element is in the set."""
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.bootstrap import RESAMPLING, Resampling
+from mast_tui.figures.bootstrap import RESAMPLING, Floats, Resampling
 from mast_tui.figures.intervals import newcombe_paired
 from mast_tui.figures.jackknife import Scale, Spread, scale_of_mean
 from mast_tui.figures.judge.confusion import (
@@ -265,9 +265,7 @@ def _figure_difference(
     return replace(scaled, value=value, interval=interval)
 
 
-def _differences_of_shares(
-    differences: Mapping[str, Figure], cells: NDArray[np.float64]
-) -> dict[str, Figure]:
+def _differences_of_shares(differences: Mapping[str, Figure], cells: Floats) -> dict[str, Figure]:
     """Return the differences of the shares of one mode, with Newcombe's paired intervals.
 
     The reference alone decides the cases of such a share, so both judges have the same cases.

@@ -9,10 +9,9 @@ from functools import partial
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mast_tui.figures.agreement.coefficients import mean_of_defined
-from mast_tui.figures.bootstrap import Resampling, mean_of_defined_values
+from mast_tui.figures.bootstrap import Floats, Resampling, mean_of_defined_values
 from mast_tui.figures.intervals import share
 from mast_tui.figures.jackknife import scale_of_mean, spread_of_traces, why_no_mean_interval
 from mast_tui.figures.judge.input import JudgeInput, Unit
@@ -118,7 +117,7 @@ def compared_units(judge_input: JudgeInput, *, with_seen: bool = False) -> Compa
     )
 
 
-def unit_cells(units: Compared, modes: Sequence[str]) -> NDArray[np.float64]:
+def unit_cells(units: Compared, modes: Sequence[str]) -> Floats:
     """Return the cell of the 2 × 2 table of judge and reference to which each unit belongs.
 
     Args:

@@ -12,12 +12,12 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from mast_tui.figures.bootstrap import Resampling, interval, ratio, resampled_sums
+from mast_tui.figures.bootstrap import Floats, Resampling, interval, ratio, resampled_sums
 from mast_tui.figures.intervals import share_figure
 from mast_tui.figures.judge.confusion import DEFINITE, Compared
 from mast_tui.figures.judge.input import AssistedPass, JudgeInput, Reference, Unit
 from mast_tui.figures.record import Figure, FigureScope
-from mast_tui.figures.two_by_two import TableFormula, Tables, Values, cohen_kappa, raw_agreement
+from mast_tui.figures.two_by_two import TableFormula, Tables, cohen_kappa, raw_agreement
 from mast_tui.gold.overlaps import Order, overlap
 from mast_tui.labels import Label, Review, ReviewAnswer, Target, VerdictValue
 
@@ -439,7 +439,7 @@ def _effect_on_statistic(
 
 
 def _resampled_coefficient(
-    value: float, resampled: Values, has_units: bool, trace_count: int
+    value: float, resampled: Floats, has_units: bool, trace_count: int
 ) -> Figure:
     """Return a value with its interval from resamples, or with the reason for none."""
     if np.isnan(value):

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_tui.figures.bootstrap import Floats
 from mast_tui.figures.record import PAIR, Figure
 from mast_tui.figures.signatures.model import Flags, GroupScope, SignatureInput
 from mast_tui.figures.signatures.onset import first_fatal
@@ -29,7 +30,7 @@ class Spent:
     """
 
     tokens: NDArray[np.int64] | None
-    minutes: NDArray[np.float64] | None
+    minutes: Floats | None
 
     def amounts(self) -> dict[str, NDArray[Any]]:
         """Return the recorded amounts of each span, by their names in ``AMOUNTS``."""
@@ -204,7 +205,7 @@ def _tokens_by_span(spans: list[Span]) -> NDArray[np.int64] | None:
     return np.array(rows, dtype=np.int64)
 
 
-def _minutes_by_span(spans: list[Span]) -> NDArray[np.float64] | None:
+def _minutes_by_span(spans: list[Span]) -> Floats | None:
     """Return the minutes from the start of each span to the next start; None without times."""
     times = [time for span in spans for time in (span.start, span.end) if time is not None]
     if not times:

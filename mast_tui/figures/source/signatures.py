@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.errors import WorkspaceError
-from mast_tui.figures.experiment import Experiment, Values
+from mast_tui.figures.bootstrap import Floats
+from mast_tui.figures.experiment import Experiment
 from mast_tui.figures.judge.input import GOLD
 from mast_tui.figures.signatures.bill import SpentOf
 from mast_tui.figures.signatures.model import (
@@ -229,9 +230,7 @@ def without_outcomes(
     return replace(signature_input, outcome=outcome, score=score), int(hidden.sum())
 
 
-def benchmark_scores(
-    traces: Sequence[str], scores_of: Callable[[str], Named]
-) -> dict[str, NDArray[np.float64]]:
+def benchmark_scores(traces: Sequence[str], scores_of: Callable[[str], Named]) -> dict[str, Floats]:
     """Return the scores between 0 and 1 that a benchmark gives besides the main score.
 
     Args:
@@ -242,7 +241,7 @@ def benchmark_scores(
         The score of each trace by the name of the metric, NaN without one. A metric with a score
         outside 0 to 1 is left out.
     """
-    scores: dict[str, NDArray[np.float64]] = {}
+    scores: dict[str, Floats] = {}
     for row, trace_id in enumerate(traces):
         for metric, text in scores_of(trace_id):
             try:
@@ -550,7 +549,7 @@ def _verdicts_in_order_of(
 
 def _amounts_of_runs(
     inputs: SignatureInput, spent_of: SpentOf, prices: Mapping[str, Prices]
-) -> dict[str, Values]:
+) -> dict[str, Floats]:
     """Return the tokens, minutes and money of each run, NaN if unknown.
 
     Amounts unknown for all runs are left out. The strata of ``inputs`` are the models of the runs.

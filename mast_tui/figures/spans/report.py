@@ -23,10 +23,9 @@ from itertools import chain, combinations
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mast_tui.figures.agreement.coefficients import NoInterval, Undefined
-from mast_tui.figures.bootstrap import RESAMPLING, Resampling, ratio, resamples
+from mast_tui.figures.bootstrap import RESAMPLING, Floats, Resampling, ratio, resamples
 from mast_tui.figures.jackknife import FEWEST, Scale, Spread
 from mast_tui.figures.record import (
     PAIR,
@@ -52,8 +51,6 @@ from mast_tui.figures.spans.sums import (
 )
 from mast_tui.figures.spans.unitizing import alpha_u
 from mast_tui.taxonomy.model import Mode
-
-Floats = NDArray[np.float64]
 
 LEAST_OVERLAPPING: Final = 3
 """The fewest traces with overlapping places for a valid interval of α, by simulation."""

@@ -32,12 +32,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.bootstrap import ratio
+from mast_tui.figures.bootstrap import Floats, ratio
 
 Section = tuple[int, int]
 """The begin and the end (exclusive) of a unit or a gap, in positions from 0."""
 
-Floats = NDArray[np.float64]
 
 # Columns of the sums. After them, each length of unit has a column of units, then one of positions
 # for such a unit in the gaps.
