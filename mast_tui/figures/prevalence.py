@@ -132,53 +132,80 @@ def prevalence_figures(
         units: The verdicts of judge and reference on the same units.
         group: The name of the group of traces; empty for all traces.
     """
-    unlabelled = _unlabelled_counts(judge_input)
-    labelled_by_mode = _labelled_tables(judge_input, units)
+    labelled = _labelled_tables(judge_input, units)
     # The counts with all disagreements decided as absent, and with all decided as present.
-    extremes_by_mode = zip(
-        *(_labelled_tables(judge_input, units.resolved_as(present)) for present in (False, True)),
-        strict=True,
+    all_absent, all_present = (
+        _labelled_tables(judge_input, units.resolved_as(present)) for present in (False, True)
     )
-    for mode, labelled, extremes, counts in zip(
-        judge_input.modes, labelled_by_mode, extremes_by_mode, unlabelled, strict=True
+    for index, (mode, counts) in enumerate(
+        zip(judge_input.modes, _unlabelled_counts(judge_input), strict=True)
     ):
-        judge_verdicts = counts[:2]
         judge_present, judge_absent, unsure_count = (int(count) for count in counts)
-        tp, fp, fn, tn = (int(count) for count in labelled.table)
+        tp, fp, fn, tn = (int(count) for count in labelled[index].table)
         scope = judge_input.scope("prevalence", [mode.slug], mode=mode.code, group=group)
-        yield scope.number("n_unlabelled", judge_present + judge_absent)
-        yield scope.number("n_unsure", unsure_count)
-        yield scope.number("n_positives", tp + fn)
-        yield scope.number("n_negatives", fp + tn)
-        yield share_figure(scope, "apparent", judge_present, judge_present + judge_absent)
-        corrected = scope.figure("corrected", corrected_prevalence(labelled.table, judge_verdicts))
-        unresolved = units.left_out["unresolved"][mode.slug]
-        overall = replace(scope, name="prevalence_overall")
-        powered = prediction_powered(labelled.table, judge_verdicts, labelled.weighted)
-        needed_decisions = to_resolve(unresolved, tp + fp + fn + tn)
-        if not needed_decisions:
-            yield corrected
-            yield from _overall_figures(overall, powered, unresolved)
-            continue
-        all_absent, all_present = (extreme.table for extreme in extremes)
-        corrected_bounds = _corrected_bounds(all_absent, all_present, judge_verdicts)
-        yield _with_bounds(corrected, corrected_bounds, needed_decisions)
-        low, high = (
-            prediction_powered(extreme.table, judge_verdicts, extreme.weighted)
-            for extreme in extremes
+        yield from scope.counts(
+            {
+                "n_unlabelled": judge_present + judge_absent,
+                "n_unsure": unsure_count,
+                "n_positives": tp + fn,
+                "n_negatives": fp + tn,
+            }
         )
-        bounds = {
-            "people": (low.people.value, high.people.value),
-            "powered": (low.powered.value, high.powered.value),
-            "these": (low.people.value, high.people.value),
-        }
-        for figure in _overall_figures(overall, powered, unresolved):
-            if figure.statistic == "more_labels":
-                yield overall.number("more_labels", None)
-            elif figure.statistic in bounds:
-                yield _with_bounds(figure, bounds[figure.statistic], needed_decisions)
-            else:
-                yield figure
+        yield share_figure(scope, "apparent", judge_present, judge_present + judge_absent)
+        yield from _mode_prevalences(
+            scope,
+            labelled[index],
+            (all_absent[index], all_present[index]),
+            judge_verdicts=counts[:2],
+            unresolved=units.left_out["unresolved"][mode.slug],
+        )
+
+
+def _mode_prevalences(
+    scope: FigureScope,
+    labelled: _Labelled,
+    extremes: tuple[_Labelled, _Labelled],
+    *,
+    judge_verdicts: Tables,
+    unresolved: int,
+) -> Iterator[Figure]:
+    """Yield the prevalence of a mode corrected for the judge's errors, then that over all traces.
+
+    Bounds replace the intervals if too many disagreements are unresolved.
+
+    Args:
+        scope: The scope of the corrected prevalence.
+        labelled: The counts without unresolved disagreements.
+        extremes: The counts with all disagreements decided as absent, and decided as present.
+        judge_verdicts: The numbers of unlabelled traces that the judge calls present, and absent.
+        unresolved: The number of unresolved disagreements.
+    """
+    corrected = scope.figure("corrected", corrected_prevalence(labelled.table, judge_verdicts))
+    overall_scope = replace(scope, name="prevalence_overall")
+    powered = prediction_powered(labelled.table, judge_verdicts, labelled.weighted)
+    overall = _overall_figures(overall_scope, powered, unresolved)
+    needed_decisions = to_resolve(unresolved, int(labelled.table.sum()))
+    if not needed_decisions:
+        yield corrected
+        yield from overall
+        return
+    all_absent, all_present = (extreme.table for extreme in extremes)
+    corrected_bounds = _corrected_bounds(all_absent, all_present, judge_verdicts)
+    yield _with_bounds(corrected, corrected_bounds, needed_decisions)
+    low, high = (
+        prediction_powered(extreme.table, judge_verdicts, extreme.weighted) for extreme in extremes
+    )
+    bounds = {
+        "people": (low.people.value, high.people.value),
+        "powered": (low.powered.value, high.powered.value),
+        "these": (low.people.value, high.people.value),
+    }
+    for figure in overall:
+        if figure.statistic == "more_labels":
+            yield overall_scope.number("more_labels", None)
+        else:
+            bounds_of_figure = bounds.get(figure.statistic, (None, None))
+            yield _with_bounds(figure, bounds_of_figure, needed_decisions)
 
 
 def _overall_figures(
@@ -188,10 +215,14 @@ def _overall_figures(
 
     ``unresolved`` is the number of disagreements that no one has decided.
     """
-    yield scope.number("n", prevalence.n)
-    yield scope.number("n_labelled", prevalence.n_labelled)
-    yield scope.number("unresolved", unresolved)
-    yield scope.number("weighted", prevalence.weighted)
+    yield from scope.counts(
+        {
+            "n": prevalence.n,
+            "n_labelled": prevalence.n_labelled,
+            "unresolved": unresolved,
+            "weighted": prevalence.weighted,
+        }
+    )
     yield scope.figure("people", prevalence.people)
     yield scope.figure("powered", prevalence.powered)
     yield scope.number("judge_weight", prevalence.judge_weight)

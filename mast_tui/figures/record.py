@@ -265,6 +265,23 @@ class FigureScope:
         figure = self.figure(statistic, computed, condition=condition)
         return replace(figure, subject=tuple(annotator.split(PAIR))) if annotator else figure
 
+    def counts(
+        self,
+        values: Mapping[str, float | None],
+        *,
+        condition: str = "",
+        n: int | None = None,
+    ) -> Iterator[Figure]:
+        """Yield counts, or numbers without an interval, of several statistics.
+
+        Args:
+            values: The numbers by the name of the statistic.
+            condition: The part of the data, such as an outcome; empty for all of it.
+            n: The number of units on which the numbers rest.
+        """
+        for statistic, value in values.items():
+            yield self.number(statistic, value, condition=condition, n=n)
+
     def numbers(self, statistic: str, values: Mapping[str, float | None]) -> Iterator[Figure]:
         """Yield a number for each annotator, or for each pair.
 

@@ -31,7 +31,7 @@ from mast_tui.reports.model import (
     Row,
     Table,
     columns,
-    existing_tables,
+    existing_parts,
     figure_cell,
     figure_cells,
 )
@@ -316,7 +316,7 @@ def _undefined_kappa_sentences(agreement: Agreement) -> Iterator[str]:
 def modes_section(agreement: Agreement) -> ReportSection:
     """Make the section on modes: the table of modes with totals, and related tables."""
     maker = _TableMaker.from_agreement(agreement)
-    tables = existing_tables(
+    tables = existing_parts(
         maker.modes(),
         missed_table(agreement),
         maker.sets(),

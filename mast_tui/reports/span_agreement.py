@@ -20,7 +20,7 @@ from mast_tui.reports.model import (
     Row,
     Table,
     columns,
-    existing_tables,
+    existing_parts,
     figure_cell,
     figure_cells,
 )
@@ -105,7 +105,7 @@ def places_section(spans: SpanAgreement) -> ReportSection:
     """Make the section on agreement about places: the spans and quotes that annotators marked."""
     if not spans.compared:
         return ReportSection("spans", "Places", notes=(_nothing_compared_note(spans.not_at_hand),))
-    tables = existing_tables(
+    tables = existing_parts(
         _modes_table(spans),
         _overlaps_table(spans),
         _pairs_table(spans),

@@ -625,9 +625,9 @@ def _study_figures(resampled_study: _ResampledStudy) -> Iterator[Figure]:
         blocks=resampled_study.block_numbers[resampled_study.shared_traces],
         scope=resampled_study.scope("sets", slugs, where=(COMPLETE,)),
     )
-    block_scope = resampled_study.scope("blocks", slugs)
-    yield block_scope.number("traces", resampled_study.blocks.traces)
-    yield block_scope.number("distinct", resampled_study.blocks.distinct)
+    blocks = resampled_study.blocks
+    block_counts = {"traces": blocks.traces, "distinct": blocks.distinct}
+    yield from resampled_study.scope("blocks", slugs).counts(block_counts)
     for name, traces in study.rounds.items():
         yield from _round_figures(resampled_study, name, traces)
     for name, retest in study.retests.items():

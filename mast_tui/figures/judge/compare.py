@@ -219,8 +219,7 @@ def _figures_of_both(
     is_judged = cells[..., 0, :].any(axis=-1)  # the same units for both judges
     counts = _joint_counts(_is_right(cells[is_judged]))
     yield scope.number("n", int(is_judged.sum()))
-    for statistic, count in zip(_JOINT_COUNTS, counts, strict=True):
-        yield scope.number(statistic, count)
+    yield from scope.counts(dict(zip(_JOINT_COUNTS, counts, strict=True)))
     yield scope.number("p_value", p_value)
     figures_from_sums = figures_of_mode if is_mode else figures_of
     first_figures, second_figures = map(figures_from_sums, sums_of_both)

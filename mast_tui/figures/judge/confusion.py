@@ -223,8 +223,7 @@ def _table_figures(
     tp, fp, fn, tn = (int(count) for count in table)
     unit_count = tp + fp + fn + tn
     yield scope.number("n", unit_count)
-    for name, count in zip(_CELLS, (tp, fp, fn, tn), strict=True):
-        yield scope.number(name, count)
+    yield from scope.counts(dict(zip(_CELLS, (tp, fp, fn, tn), strict=True)))
     for side, present_count in (("judge", tp + fp), ("reference", tp + fn)):
         share_present = present_count / unit_count if unit_count else None
         reason = "" if unit_count else "no_overlap"
@@ -232,9 +231,7 @@ def _table_figures(
     for name, figure in figures.items():
         yield scope.figure(name, figure)
     yield scope.number("mcnemar_p", _mcnemar_p(table))
-    left_out_scope = replace(scope, name=f"{scope.name}_left_out")
-    for reason, left_out_count in left_out.items():
-        yield left_out_scope.number(reason, left_out_count)
+    yield from replace(scope, name=f"{scope.name}_left_out").counts(left_out)
 
 
 def _macro_figures(scope: FigureScope, sums: JudgeTables) -> Iterator[Figure]:

@@ -222,17 +222,22 @@ def _report_figures(
     """Yield all figures of a judge."""
     trace_scope = judge_input.scope("judge_traces", judge_input.slugs)
     outside_count = judge_input.outside_workspace.traces
-    yield trace_scope.number(
-        "judged", len({trace for trace, _ in judge_input.verdicts}) + outside_count
-    )
-    yield trace_scope.number("compared", len(units.traces))
     unlabelled = judge_input.unlabelled - judge_input.examples
-    yield trace_scope.number("unlabelled", len(unlabelled) + outside_count)
+    yield from trace_scope.counts(
+        {
+            "judged": len({trace for trace, _ in judge_input.verdicts}) + outside_count,
+            "compared": len(units.traces),
+            "unlabelled": len(unlabelled) + outside_count,
+        }
+    )
     left_out_scope = judge_input.scope("judge_left_out", judge_input.slugs)
-    for reason, by_mode in units.left_out.items():
-        yield left_out_scope.number(reason, by_mode.total())
-    yield left_out_scope.number("examples", units.examples)
-    yield left_out_scope.number("unfinished", judge_input.unfinished)
+    yield from left_out_scope.counts(
+        {
+            **{reason: by_mode.total() for reason, by_mode in units.left_out.items()},
+            "examples": units.examples,
+            "unfinished": judge_input.unfinished,
+        }
+    )
     sums = trace_sums(units, judge_input.slugs, resampling)
     yield from judge_figures(judge_input, units, sums)
     yield from calibration(judge_input, units)

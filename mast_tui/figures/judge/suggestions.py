@@ -162,10 +162,13 @@ def _answer_figures(scope: FigureScope, answers: Sequence[ReviewAnswer]) -> Iter
     answer_count = len(answers)
     accepted_count = answers.count(ReviewAnswer.ACCEPT)
     edited_count = answers.count(ReviewAnswer.EDIT)
-    yield scope.number("n", answer_count)
-    yield scope.number("accept", accepted_count)
-    yield scope.number("edit", edited_count)
-    yield scope.number("reject", answers.count(ReviewAnswer.REJECT))
+    counts = {
+        "n": answer_count,
+        "accept": accepted_count,
+        "edit": edited_count,
+        "reject": answers.count(ReviewAnswer.REJECT),
+    }
+    yield from scope.counts(counts)
     yield share_figure(scope, "accepted", accepted_count, answer_count)
     yield share_figure(scope, "taken", accepted_count + edited_count, answer_count)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mast_tui.figures.bootstrap import Floats, Interval, Resampling, percentiles, ratio
 from mast_tui.figures.intervals import LEAST_CASES, Z, rate, to_resolve, wilson_with_student
-from mast_tui.figures.record import PAIR, Figure, FigureIndex, FigureScope
+from mast_tui.figures.record import OUTCOMES, PAIR, Figure, FigureIndex, FigureScope
 from mast_tui.figures.signatures.bill import SpentOf, costs
 from mast_tui.figures.signatures.model import (
     ABSENT,
@@ -342,10 +342,13 @@ def _trace_figures(
     failed = sides["failed"]
     trace_counts = {name: int(side.mask.sum()) for name, side in sides.items()}
     yield scope.number("traces", trace_counts["all"])
-    yield scope.number("traces", trace_counts["failed"], condition="failed")
-    yield scope.number("traces", trace_counts["succeeded"], condition="succeeded")
     unknown_count = trace_counts["all"] - trace_counts["failed"] - trace_counts["succeeded"]
-    yield scope.number("traces", unknown_count, condition="unknown")
+    counts_by_outcome = {
+        **{outcome: trace_counts[outcome] for outcome in OUTCOMES},
+        "unknown": unknown_count,
+    }
+    for outcome, count in counts_by_outcome.items():
+        yield scope.number("traces", count, condition=outcome)
     task_numbers = None if inputs.task_numbers is None else inputs.task_numbers[in_group]
     for metric, scores in {"": inputs.score, **context.scores}.items():
         yield _mean_score(scope, scores[in_group], task_numbers, metric)

@@ -318,9 +318,9 @@ def _annotator_counts(span_input: SpanInput, name: str) -> Iterator[Figure]:
         "not_found": sum(reading.not_found for reading in readings),
         "no_places": sum(len(reading.unplaced) for reading in readings),
     }
-    scope = FigureScope("spans_annotator", span_input.taxonomy_ref, subject=(name,))
-    for statistic, count in counts.items():
-        yield scope.number(statistic, count)
+    yield from FigureScope("spans_annotator", span_input.taxonomy_ref, subject=(name,)).counts(
+        counts
+    )
 
 
 @dataclass(frozen=True, slots=True)
