@@ -110,8 +110,7 @@ def resampled_sums(features: Floats, resampling: Resampling) -> Floats:
 
     Args:
         features: Units × columns, where columns may be several axes. The values are whole numbers
-            whose
-            sums stay below 2^24, so that single precision is exact.
+            whose sums stay below 2^24, so that single precision is exact.
         resampling: The number and the seed of the resamples.
 
     Returns:
@@ -148,20 +147,19 @@ def interval(
         estimate: The figure of all units.
         values: The figure in each resample; NaN if undefined.
         left_out: The figure without each unit in turn; NaN if undefined. If present, the
-            percentiles
-            are corrected for bias and skewness (BCa, Efron 1987), which matters with few units.
+            percentiles are corrected for bias and skewness (BCa, Efron 1987), which matters with
+            few units.
 
     Returns:
         The percentiles of the defined values (Efron 1979), widened to include the estimate. None if
-        the
-        figure is undefined in half of the resamples or more, or if all values are the same.
+        the figure is undefined in half of the resamples or more, or if all values are the same.
     """
     defined_values = values[~np.isnan(values)]
     if not varies(defined_values):
         return None
-    tails = _TAILS
-    if left_out is not None:
-        tails = _corrected_tails(tails, estimate, defined_values, left_out[~np.isnan(left_out)])
+    if left_out is None:
+        return percentiles(estimate, values)
+    tails = _corrected_tails(estimate, defined_values, left_out[~np.isnan(left_out)])
     return percentiles(estimate, values, tails)
 
 
@@ -192,13 +190,8 @@ def varies(values: Floats) -> bool:
     return values.size > 0 and float(np.ptp(values)) > _ROUNDING
 
 
-def _corrected_tails(
-    tails: tuple[float, float],
-    estimate: float,
-    values: Floats,
-    left_out: Floats,
-) -> tuple[float, float]:
-    """Return the percentiles that replace ``tails`` in BCa intervals (Efron 1987).
+def _corrected_tails(estimate: float, values: Floats, left_out: Floats) -> Interval:
+    """Return the percentiles that replace ``_TAILS`` in BCa intervals (Efron 1987).
 
     ``values`` has the figure in each resample, and ``left_out`` the figure without each unit. Both
     have no NaN.
@@ -206,7 +199,7 @@ def _corrected_tails(
     # Ties count half, because few units give few different values.
     share_below = float((values < estimate).mean() + (values <= estimate).mean()) / 2
     if not 0 < share_below < 1:
-        return tails
+        return _TAILS
     normal = NormalDist()
     bias = normal.inv_cdf(share_below)
     influences = left_out.mean() - left_out if left_out.size else left_out
@@ -215,10 +208,9 @@ def _corrected_tails(
 
     def corrected_tail(tail: float) -> float:
         step = bias + normal.inv_cdf(tail)
-        # The correction is valid only while the divisor 1 - acceleration · step is above 0.
-        return (
-            normal.cdf(bias + step / (1 - acceleration * step)) if acceleration * step < 1 else tail
-        )
+        divisor = 1 - acceleration * step
+        # The correction is valid only while the divisor is above 0.
+        return normal.cdf(bias + step / divisor) if divisor > 0 else tail
 
-    low, high = tails
+    low, high = _TAILS
     return corrected_tail(low), corrected_tail(high)

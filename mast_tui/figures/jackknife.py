@@ -58,11 +58,9 @@ class Scale:
     Attributes:
         lowest: The least possible value.
         traces: The number of traces that are cases of the figure; 0 if a trace has several units,
-            which
-            are not independent.
+            which are not independent.
         on_one_answer: Whether the figure is agreement on one answer: 2J / (1 + J), where J is the
-            share
-            of agreement in the ``traces`` in which the answer occurs.
+            share of agreement in the ``traces`` in which the answer occurs.
         caps_cases: Whether ``cases`` limits the number of cases of an interval.
     """
 

@@ -333,13 +333,11 @@ def effect_figures(judge_input: JudgeInput, resampling: Resampling) -> Iterator[
     compared_names = annotators_in_both_conditions(judge_input)
     if compared_names is None:
         return
-    judged_traces = {trace for trace, _ in judge_input.verdicts}
     passes = [
         study_pass
         for study_pass in _comparable_passes(judge_input)
         if study_pass.annotator in compared_names
     ]
-    withheld_count = sum(study_pass.withheld for study_pass in passes)
     slugs = judge_input.slugs
     # Traces × modes × (shown, withheld) × columns.
     cells = _cells_of_passes(judge_input, passes)
@@ -347,15 +345,7 @@ def effect_figures(judge_input: JudgeInput, resampling: Resampling) -> Iterator[
     total_cells = cells.sum(axis=0)
     scope = judge_input.scope("effect", slugs)
     yield scope.number("traces", len(cells))
-    yield scope.number("passes", len(passes) - withheld_count, condition="shown")
-    yield scope.number("passes", withheld_count, condition="withheld")
-    on_screen = sum(study_pass.judge_seen and not study_pass.withheld for study_pass in passes)
-    yield scope.number("on_screen", on_screen)
-    not_judged = sum(study_pass.trace_id not in judged_traces for study_pass in judge_input.passes)
-    yield scope.number("not_judged", not_judged)
-    judged_examples = judge_input.examples & judged_traces
-    example_count = sum(study_pass.trace_id in judged_examples for study_pass in judge_input.passes)
-    yield scope.number("examples", example_count)
+    yield from _pass_counts(judge_input, passes, scope)
     # Each mode counts all passes, so the sum of passes is divided by the number of modes.
     column_factors = np.ones(_EFFECT_COLUMNS)
     column_factors[_PASSES_COLUMN] = 1 / max(1, len(slugs))
@@ -368,6 +358,28 @@ def effect_figures(judge_input: JudgeInput, resampling: Resampling) -> Iterator[
         yield from _effects_on_statistics(
             judge_input.scope("effect_mode", [mode.slug], mode=mode.code), sums
         )
+
+
+def _pass_counts(
+    judge_input: JudgeInput, passes: Sequence[AssistedPass], scope: FigureScope
+) -> Iterator[Figure]:
+    """Yield the numbers of compared passes, and of passes left out.
+
+    ``on_screen`` counts the compared passes in which suggestions were on screen.
+    """
+    judged_traces = {trace for trace, _ in judge_input.verdicts}
+    judged_examples = judge_input.examples & judged_traces
+    traces_of_passes = [study_pass.trace_id for study_pass in judge_input.passes]
+    shown_passes = [study_pass for study_pass in passes if not study_pass.withheld]
+    yield scope.number("passes", len(shown_passes), condition="shown")
+    yield scope.number("passes", len(passes) - len(shown_passes), condition="withheld")
+    yield from scope.counts(
+        {
+            "on_screen": sum(study_pass.judge_seen for study_pass in shown_passes),
+            "not_judged": sum(trace not in judged_traces for trace in traces_of_passes),
+            "examples": sum(trace in judged_examples for trace in traces_of_passes),
+        }
+    )
 
 
 def _cells_of_passes(judge_input: JudgeInput, passes: Sequence[AssistedPass]) -> Tables:

@@ -206,12 +206,14 @@ class SignatureInput:
 
 @dataclass(frozen=True, slots=True)
 class GroupScope:
-    """The subject of the figures of one group; ``group`` is its name, or ``OVERALL``."""
+    """The subject of the figures of one group.
+
+    ``group`` is its name, or ``OVERALL``. ``slugs`` are those of the modes, by code.
+    """
 
     taxonomy: str
     group: str
     slugs: Mapping[str, str]
-    """The slugs of the modes by code."""
 
     @classmethod
     def named(cls, inputs: SignatureInput, group: str) -> GroupScope:
