@@ -40,7 +40,7 @@ from mast_tui.figures.judge.input import JudgeInput, Reference
 from mast_tui.figures.prevalence import prediction_powered, weighted_tables, worth_of_labels
 from mast_tui.figures.record import FigureScope
 from mast_tui.figures.signatures.model import ABSENT, PRESENT
-from mast_tui.figures.signatures.modes import Counts
+from mast_tui.figures.signatures.modes import counts_by_mode
 from mast_tui.figures.two_by_two import Tables
 from mast_tui.labels import VerdictValue
 from mast_tui.study import Draw, Study, weighted_sample
@@ -128,7 +128,8 @@ def _chosen_interval(
     trace_weights = np.array(list(weights.values()))
     if without_judge:
         verdicts = np.where(shows[indices], PRESENT, ABSENT).astype(np.uint8)[:, None]
-        return Counts.from_verdicts(verdicts, trace_weights).rate(0, FigureScope("mode")).interval
+        (counts,) = counts_by_mode(verdicts, trace_weights)
+        return counts.rate(FigureScope("mode")).interval
     cells = _cells(calls[indices], shows[indices])
     other_calls = np.delete(calls, indices)
     unlabelled = np.array([other_calls.sum(), (~other_calls).sum()], dtype=np.float64)

@@ -48,7 +48,7 @@ from mast_tui.figures.bootstrap import Resampling, mean_of_defined_values
 from mast_tui.figures.intervals import rate
 from mast_tui.figures.prevalence import corrected_prevalence, prediction_powered
 from mast_tui.figures.record import COEFFICIENTS, Figure, FigureScope
-from mast_tui.figures.signatures.modes import Counts, Stratum, differences, mantel_haenszel
+from mast_tui.figures.signatures.modes import Stratum, TraceCounts, differences, mantel_haenszel
 
 Flags = NDArray[np.bool_]
 
@@ -450,10 +450,10 @@ def _share_outcomes(
 def _halves_outcome(shows: float, traces: int, random: np.random.Generator) -> StudyOutcome:
     """Return the outcome of the difference of two halves of a study."""
     first, second = (
-        Counts((int(random.binomial(size, shows)),), (size,))
+        TraceCounts.unweighted(int(random.binomial(size, shows)), size)
         for size in (traces // 2, traces - traces // 2)
     )
-    ((plain, *_),) = differences(first, second, ("first", "second"), [FigureScope("mode")])
+    ((plain, *_),) = differences([first], [second], ("first", "second"), [FigureScope("mode")])
     return _outcome(plain.interval, 0.0, plain.reason)
 
 

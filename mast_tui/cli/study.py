@@ -28,7 +28,7 @@ from mast_tui.exchange.errors import ExchangeError
 from mast_tui.figures.intervals import MARGIN
 from mast_tui.figures.prevalence import worth_of_labels
 from mast_tui.figures.signatures.model import ALL
-from mast_tui.figures.signatures.modes import Counts
+from mast_tui.figures.signatures.modes import counts_by_mode
 from mast_tui.labels import checked_person
 from mast_tui.redaction.engine import read_rules
 from mast_tui.reports.render.csv import csv_text
@@ -814,9 +814,10 @@ def traces_to_label(workspace: Workspace, taxonomy: Taxonomy, study: Study) -> d
     inputs = signature_input(
         workspace, taxonomy, ReportRequest(by=ALL, without_places=True), traces=traces
     )
-    counts = Counts.from_verdicts(inputs.verdicts, inputs.weights)
+    counts = counts_by_mode(inputs.verdicts, inputs.weights)
     count_by_code = {
-        mode.code: counts.more_labels(column) for column, mode in enumerate(inputs.modes)
+        mode.code: mode_counts.more_labels
+        for mode, mode_counts in zip(inputs.modes, counts, strict=True)
     }
     # A mode without a verdict has no estimate.
     return {code: count for code, count in count_by_code.items() if count is not None}

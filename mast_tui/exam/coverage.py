@@ -19,9 +19,9 @@ from math import floor, log, log1p
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mast_tui.exam.figures import Answers, Question, StepMarks
+from mast_tui.figures.bootstrap import Floats
 from mast_tui.figures.record import Figure, FigureScope
 from mast_tui.traces.model import Trace
 
@@ -53,8 +53,6 @@ _ERROR: Final = re.compile(
 )
 _CHECK: Final = re.compile(r"verif|check|validat", re.I)
 _WORD: Final = re.compile(r"\w{4,}")
-
-Matrix = NDArray[np.float64]
 
 
 def step_features(trace: Trace, numbers: Mapping[str, int]) -> tuple[tuple[float, ...], ...]:
@@ -138,7 +136,7 @@ def _read_steps(trace: Trace, numbers: Mapping[str, int]) -> list[_Step]:
 class _Run:
     """A run: the features of its steps, and the number of the true step."""
 
-    steps: Matrix
+    steps: Floats
     true_step: int
 
 
@@ -192,7 +190,7 @@ def _runs_of(
 
 def _feature_matrix(
     trace_id: str, features: tuple[tuple[float, ...], ...], answers: Answers | None
-) -> Matrix:
+) -> Floats:
     """Return the features of a trace, a row for each step, with columns for a judge's marks."""
     plain_matrix = np.array(features)
     if answers is None:
@@ -210,7 +208,7 @@ def _true_step(question: Question) -> int | None:
     )
 
 
-def _mark_columns(marks: StepMarks, step_count: int) -> Matrix:
+def _mark_columns(marks: StepMarks, step_count: int) -> Floats:
     """Return a row for each step with two flags, 1 if the step is decisive, 1 if it has a mark.
 
     A mark without a step's number has no row.
@@ -236,9 +234,9 @@ class StepSets:
         limit: The highest result of ``cumulative_probabilities`` for a step in the set.
     """
 
-    weights: Matrix
-    mean: Matrix
-    spread: Matrix
+    weights: Floats
+    mean: Floats
+    spread: Floats
     limit: float
 
     @classmethod
@@ -265,7 +263,7 @@ class StepSets:
         ]
         return replace(model, limit=_set_limit(true_step_values, draw))
 
-    def cumulative_probabilities(self, steps: Matrix, rng: np.random.Generator) -> Matrix:
+    def cumulative_probabilities(self, steps: Floats, rng: np.random.Generator) -> Floats:
         """Return a sum of probabilities for each step; the step is in the set up to ``limit``.
 
         Args:
@@ -360,7 +358,7 @@ def _split_figures(runs: Sequence[_Run], rng: np.random.Generator) -> tuple[floa
     return float(np.mean(has_true_step)), float(np.mean(shares)), min(1.0, chance_share)
 
 
-def _cumulative_probabilities(scores: Matrix, rng: np.random.Generator) -> Matrix:
+def _cumulative_probabilities(scores: Floats, rng: np.random.Generator) -> Floats:
     """Return for each step the sum of all higher probabilities and a random part of its own.
 
     With the random part, the coverage of the sets is exact on average.
@@ -369,7 +367,7 @@ def _cumulative_probabilities(scores: Matrix, rng: np.random.Generator) -> Matri
     higher_sums = np.array(
         [float(probabilities[probabilities > own].sum()) for own in probabilities]
     )
-    own_parts: Matrix = rng.random(len(probabilities)) * probabilities
+    own_parts: Floats = rng.random(len(probabilities)) * probabilities
     return higher_sums + own_parts
 
 
@@ -392,7 +390,7 @@ def _set_limit(sums: Sequence[float], draw: float) -> float:
     return float(np.sort(sums)[rank - 1]) if rank <= len(sums) else float("inf")
 
 
-def _fit_model(runs: Sequence[_Run]) -> tuple[Matrix, Matrix, Matrix]:
+def _fit_model(runs: Sequence[_Run]) -> tuple[Floats, Floats, Floats]:
     """Fit a conditional logit of the true step (McFadden 1974) by Newton's method, with a penalty.
 
     Returns:
@@ -416,7 +414,7 @@ def _fit_model(runs: Sequence[_Run]) -> tuple[Matrix, Matrix, Matrix]:
     return weights, mean, spread
 
 
-def _loss(weights: Matrix, runs: Sequence[_Run]) -> float:
+def _loss(weights: Floats, runs: Sequence[_Run]) -> float:
     """Return the mean negative log-likelihood of the true steps, with the penalty."""
     total = PENALTY / len(runs) * float(weights @ weights) / 2
     for run in runs:
@@ -427,7 +425,7 @@ def _loss(weights: Matrix, runs: Sequence[_Run]) -> float:
     return total
 
 
-def _newton_change(weights: Matrix, runs: Sequence[_Run]) -> Matrix:
+def _newton_change(weights: Floats, runs: Sequence[_Run]) -> Floats:
     """Return the change of the weights by which Newton's method lowers the loss."""
     penalty = PENALTY / len(runs)
     gradient = -penalty * weights
@@ -441,8 +439,8 @@ def _newton_change(weights: Matrix, runs: Sequence[_Run]) -> Matrix:
     return np.asarray(np.linalg.solve(hessian, gradient), np.float64)
 
 
-def _step_probabilities(scores: Matrix) -> Matrix:
+def _step_probabilities(scores: Floats) -> Floats:
     """Return the probabilities of the steps of a run from their scores (softmax)."""
     odds = np.exp(scores - scores.max())
-    probabilities: Matrix = odds / odds.sum()
+    probabilities: Floats = odds / odds.sum()
     return probabilities

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -105,53 +105,71 @@ def decisive_figures(
         if question.truth.decisive is not None
     ]
     asked = [
-        (truth, answers.by_trace[trace_id].decisive)
+        _DecisiveAnswer(truth, answers.by_trace[trace_id].decisive)
         for trace_id, truth in truths
         if trace_id in answers.by_trace
     ]
-    # A missing answer is wrong.
-    right_agents = [
-        named is not None and named.agent == truth.agent
-        for truth, named in asked
-        if truth.agent is not None
-    ]
+    with_agent = [answer for answer in asked if answer.truth.agent is not None]
     with_category = [
-        (truth, named)
-        for truth, named in asked
-        if answers.uses_set_taxonomy and truth.category is not None
+        answer
+        for answer in asked
+        if answers.uses_set_taxonomy and answer.truth.category is not None
     ]
-    right_categories = [
-        bool(truth.category) and named is not None and named.category == truth.category
-        for truth, named in with_category
-    ]
-    right_steps_and_categories = [
-        is_category_right and named is not None and named.step == truth.step
-        for is_category_right, (truth, named) in zip(right_categories, with_category, strict=True)
-    ]
+    is_step_right = _within_distance(0)
 
     def _share(statistic: str, is_right: Sequence[bool]) -> Figure:
         return share_figure(scope, statistic, sum(is_right), len(is_right))
 
     def _step_share(statistic: str, is_right: StepScorer) -> Figure:
-        """Return the share of named steps that a scorer counts as right."""
-        right_steps = [
-            named is not None and is_right(truth.step, named.step) for truth, named in asked
-        ]
-        return _share(statistic, right_steps)
+        return _share(statistic, [answer.has_right_step(is_right) for answer in asked])
 
+    counts = {
+        "asked": len(asked),
+        "named": sum(answer.named is not None for answer in asked),
+        "not_asked": len(truths) - len(asked),
+    }
     figures = [
-        scope.number("asked", len(asked)),
-        scope.number("named", sum(named is not None for _, named in asked)),
-        scope.number("not_asked", len(truths) - len(asked)),
+        *scope.counts(counts),
         *(
             replace(_step_share("step", _within_distance(limit)), condition=str(limit))
             for limit in DISTANCES
         ),
-        _share("agent", right_agents),
-        _share("category", right_categories),
-        _share("step_and_category", right_steps_and_categories),
+        _share("agent", [answer.has_right_agent for answer in with_agent]),
+        _share("category", [answer.has_right_category for answer in with_category]),
+        _share(
+            "step_and_category",
+            [
+                answer.has_right_category and answer.has_right_step(is_step_right)
+                for answer in with_category
+            ],
+        ),
     ]
     return figures if published is None else [*figures, _step_share("published_step", published)]
+
+
+class _DecisiveAnswer(NamedTuple):
+    """The true decisive step of a trace, and the named one; a missing answer (None) is wrong."""
+
+    truth: Decisive
+    named: Decisive | None
+
+    def has_right_step(self, is_right: StepScorer) -> bool:
+        """Return whether a scorer counts the named step as right."""
+        return self.named is not None and is_right(self.truth.step, self.named.step)
+
+    @property
+    def has_right_agent(self) -> bool:
+        """True if the agent of the named step is the true one."""
+        return self.named is not None and self.named.agent == self.truth.agent
+
+    @property
+    def has_right_category(self) -> bool:
+        """True if the category of the named step is the true one."""
+        return (
+            bool(self.truth.category)
+            and self.named is not None
+            and self.named.category == self.truth.category
+        )
 
 
 def _marks_at_level(marks: StepMarks, category_by_mode: Mapping[str, str]) -> StepMarks:

@@ -36,6 +36,7 @@ from mast_tui.exchange.importers.labelled_sets import (
 from mast_tui.exchange.importers.mast_human import CONSENSUS, read_mast_human
 from mast_tui.exchange.trace_files import read_traces, step_numbers, step_of_key
 from mast_tui.figures.judge.input import GOLD, JudgeInput, Reference, Unit
+from mast_tui.grouping import values_by_key
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.labels import Finding, Label, QuoteCounts, Severity, VerdictValue
 from mast_tui.parallel import LostItem, each
@@ -526,7 +527,8 @@ def _gold_truth(workspace: Workspace, taxonomy: Taxonomy) -> _Truth:
 
 def _annotator_truth(workspace: Workspace, name: str, taxonomy: Taxonomy) -> _Truth:
     """Return the labels and verdicts of an annotator on finished traces as true answers."""
-    labels = _labels_by_trace(workspace.labels(annotator=name, taxonomy=taxonomy.ref))
+    all_labels = workspace.labels(annotator=name, taxonomy=taxonomy.ref)
+    labels = values_by_key((label.trace_id, label) for label in all_labels)
     findings = {
         trace_id: list(map(_finding_of_label, labels.get(trace_id, ())))
         for trace_id in _finished_traces(workspace, name, taxonomy.ref)
@@ -588,7 +590,9 @@ def candidate_from_workspace(
     # Labels under another taxonomy show the steps of errors, but not their modes.
     uses_set_taxonomy = ref == exam.taxonomy.ref
     labels = workspace.labels(annotator=name, taxonomy=ref)
-    labels_by_trace = _labels_by_trace(label for label in labels if exam.asks_about(label.mode))
+    labels_by_trace = values_by_key(
+        (label.trace_id, label) for label in labels if exam.asks_about(label.mode)
+    )
     answers = {
         trace_id: _step_marks(
             map(_finding_of_label, labels_by_trace.get(trace_id, ())),
@@ -651,13 +655,6 @@ def _judge_input(
         verdicts,
         exam.reference,
     )
-
-
-def _labels_by_trace(labels: Iterable[Label]) -> dict[str, list[Label]]:
-    labels_by_trace: dict[str, list[Label]] = {}
-    for label in labels:
-        labels_by_trace.setdefault(label.trace_id, []).append(label)
-    return labels_by_trace
 
 
 def _finished_traces(workspace: Workspace, name: str, ref: str) -> list[str]:

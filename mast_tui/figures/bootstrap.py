@@ -28,6 +28,7 @@ LEAST_DEFINED: Final = 0.5
 
 _ROUNDING: Final = 1e-12
 
+Floats = NDArray[np.float64]
 Interval = tuple[float, float]
 
 
@@ -55,9 +56,7 @@ NO_RESAMPLING: Final = Resampling(0)
 """No resamples, for figures without intervals."""
 
 
-def ratio(
-    numerators: NDArray[np.float64], denominators: NDArray[np.float64], default: float = np.nan
-) -> NDArray[np.float64]:
+def ratio(numerators: Floats, denominators: Floats, default: float = np.nan) -> Floats:
     """Divide two arrays element by element.
 
     Args:
@@ -65,7 +64,7 @@ def ratio(
         denominators: The denominators.
         default: The result for each denominator of 0 or less.
     """
-    quotients: NDArray[np.float64] = np.full(
+    quotients: Floats = np.full(
         np.broadcast_shapes(np.shape(numerators), np.shape(denominators)), default
     )
     np.divide(numerators, denominators, out=quotients, where=denominators > 0)
@@ -106,13 +105,12 @@ def _draw_weights(weights: NDArray[np.float32], random: np.random.Generator) -> 
         rows[:] = np.bincount(drawn_units.ravel(), minlength=rows.size).reshape(rows.shape)
 
 
-def resampled_sums(features: NDArray[np.float64], resampling: Resampling) -> NDArray[np.float64]:
+def resampled_sums(features: Floats, resampling: Resampling) -> Floats:
     """Return the sums over the units of each resample.
 
     Args:
         features: Units × columns, where columns may be several axes. The values are whole numbers
-            whose
-            sums stay below 2^24, so that single precision is exact.
+            whose sums stay below 2^24, so that single precision is exact.
         resampling: The number and the seed of the resamples.
 
     Returns:
@@ -125,7 +123,7 @@ def resampled_sums(features: NDArray[np.float64], resampling: Resampling) -> NDA
     return sums.astype(np.float64).reshape(len(sums), *column_axes)
 
 
-def mean_of_defined_values(values: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+def mean_of_defined_values(values: Floats, axis: int) -> Floats:
     """Return the mean over an axis of the values that are not NaN; NaN if all are.
 
     Args:
@@ -139,9 +137,9 @@ def mean_of_defined_values(values: NDArray[np.float64], axis: int) -> NDArray[np
 
 def interval(
     estimate: float,
-    values: NDArray[np.float64],
+    values: Floats,
     *,
-    left_out: NDArray[np.float64] | None = None,
+    left_out: Floats | None = None,
 ) -> Interval | None:
     """Return the interval of a figure from its values in the resamples.
 
@@ -149,20 +147,19 @@ def interval(
         estimate: The figure of all units.
         values: The figure in each resample; NaN if undefined.
         left_out: The figure without each unit in turn; NaN if undefined. If present, the
-            percentiles
-            are corrected for bias and skewness (BCa, Efron 1987), which matters with few units.
+            percentiles are corrected for bias and skewness (BCa, Efron 1987), which matters with
+            few units.
 
     Returns:
         The percentiles of the defined values (Efron 1979), widened to include the estimate. None if
-        the
-        figure is undefined in half of the resamples or more, or if all values are the same.
+        the figure is undefined in half of the resamples or more, or if all values are the same.
     """
     defined_values = values[~np.isnan(values)]
     if not varies(defined_values):
         return None
-    tails = _TAILS
-    if left_out is not None:
-        tails = _corrected_tails(tails, estimate, defined_values, left_out[~np.isnan(left_out)])
+    if left_out is None:
+        return percentiles(estimate, values)
+    tails = _corrected_tails(estimate, defined_values, left_out[~np.isnan(left_out)])
     return percentiles(estimate, values, tails)
 
 
@@ -170,9 +167,7 @@ _TAILS: Final = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
 """The percentiles of an interval, as shares."""
 
 
-def percentiles(
-    estimate: float, values: NDArray[np.float64], tails: Interval = _TAILS
-) -> Interval | None:
+def percentiles(estimate: float, values: Floats, tails: Interval = _TAILS) -> Interval | None:
     """Return the percentiles of the defined values, widened to include the estimate.
 
     Args:
@@ -190,18 +185,13 @@ def percentiles(
     return min(float(low), estimate), max(float(high), estimate)
 
 
-def varies(values: NDArray[np.float64]) -> bool:
+def varies(values: Floats) -> bool:
     """Return whether values differ by more than rounding."""
     return values.size > 0 and float(np.ptp(values)) > _ROUNDING
 
 
-def _corrected_tails(
-    tails: tuple[float, float],
-    estimate: float,
-    values: NDArray[np.float64],
-    left_out: NDArray[np.float64],
-) -> tuple[float, float]:
-    """Return the percentiles that replace ``tails`` in BCa intervals (Efron 1987).
+def _corrected_tails(estimate: float, values: Floats, left_out: Floats) -> Interval:
+    """Return the percentiles that replace ``_TAILS`` in BCa intervals (Efron 1987).
 
     ``values`` has the figure in each resample, and ``left_out`` the figure without each unit. Both
     have no NaN.
@@ -209,7 +199,7 @@ def _corrected_tails(
     # Ties count half, because few units give few different values.
     share_below = float((values < estimate).mean() + (values <= estimate).mean()) / 2
     if not 0 < share_below < 1:
-        return tails
+        return _TAILS
     normal = NormalDist()
     bias = normal.inv_cdf(share_below)
     influences = left_out.mean() - left_out if left_out.size else left_out
@@ -218,10 +208,9 @@ def _corrected_tails(
 
     def corrected_tail(tail: float) -> float:
         step = bias + normal.inv_cdf(tail)
-        # The correction is valid only while the divisor 1 - acceleration · step is above 0.
-        return (
-            normal.cdf(bias + step / (1 - acceleration * step)) if acceleration * step < 1 else tail
-        )
+        divisor = 1 - acceleration * step
+        # The correction is valid only while the divisor is above 0.
+        return normal.cdf(bias + step / divisor) if divisor > 0 else tail
 
-    low, high = tails
+    low, high = _TAILS
     return corrected_tail(low), corrected_tail(high)

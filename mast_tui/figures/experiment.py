@@ -20,7 +20,7 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.bootstrap import Interval, ratio
+from mast_tui.figures.bootstrap import Floats, Interval, ratio
 from mast_tui.figures.intervals import student_t, to_resolve, wilson_with_student
 from mast_tui.figures.record import Figure, FigureScope, Sources
 from mast_tui.figures.signatures.model import (
@@ -34,8 +34,6 @@ from mast_tui.figures.signatures.model import (
     SignatureInput,
 )
 from mast_tui.figures.significance import group_permutations, holm, sign_flips
-
-Values = NDArray[np.float64]
 
 LEAST_TASKS: Final = 5
 """The fewest tasks for an interval, and for a share the fewest with a hit and with a miss."""
@@ -74,7 +72,7 @@ class Experiment:
     baseline: str
     tested: tuple[str, ...] = ()
     judged: NDArray[np.uint8] | None = None
-    amounts: Mapping[str, Values] = field(default_factory=dict)
+    amounts: Mapping[str, Floats] = field(default_factory=dict)
     change: float = 0.2
     without_arm: int = 0
 
@@ -135,9 +133,9 @@ class Measure:
     name: str
     mode: str
     kind: Kind
-    values: Values
+    values: Floats
     unresolved: NDArray[np.bool_] | None = None
-    by_judge: Values | None = None
+    by_judge: Floats | None = None
     sources: tuple[str, ...] = ()
 
 
@@ -148,14 +146,20 @@ class TaskMeans:
     Attributes:
         values: The mean of each task.
         runs: The number of runs of each task.
+        hits: The sum of the values of each task's runs, without runs that people have not labelled.
+        labelled_runs: The number of runs of each task that people labelled, if the means are those
+            of a judge, corrected by these labels; None otherwise.
     """
 
-    values: Values
+    values: Floats
     runs: Integers
-    hits: Values
-    """The sum of the values of each task's runs, without runs that people have not labelled."""
-    labelled: Integers | None = None
-    """The number of runs of each task that people labelled, if a judge labelled all runs."""
+    hits: Floats
+    labelled_runs: Integers | None = None
+
+    @property
+    def is_corrected(self) -> bool:
+        """True if the means are a judge's, corrected by people's labels (``powered_means``)."""
+        return self.labelled_runs is not None
 
     @property
     def defined(self) -> NDArray[np.bool_]:
@@ -164,8 +168,8 @@ class TaskMeans:
 
     def subset(self, tasks: NDArray[np.bool_]) -> TaskMeans:
         """Return the means of some of the tasks."""
-        labelled = None if self.labelled is None else self.labelled[tasks]
-        return TaskMeans(self.values[tasks], self.runs[tasks], self.hits[tasks], labelled)
+        labelled_runs = None if self.labelled_runs is None else self.labelled_runs[tasks]
+        return TaskMeans(self.values[tasks], self.runs[tasks], self.hits[tasks], labelled_runs)
 
     def with_hits_and_misses(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Return a mask of the tasks with a hit, and one of the tasks with a miss.
@@ -173,11 +177,11 @@ class TaskMeans:
         A hit is a run with the measured feature, a miss is one without it. Only runs that people
         labelled count.
         """
-        run_counts = self.runs if self.labelled is None else self.labelled
+        run_counts = self.runs if self.labelled_runs is None else self.labelled_runs
         return self.hits > 0, self.hits < run_counts
 
 
-def task_means(values: Values, task_numbers: Integers, task_count: int) -> TaskMeans:
+def task_means(values: Floats, task_numbers: Integers, task_count: int) -> TaskMeans:
     """Return the means of a measure by task.
 
     Args:
@@ -194,7 +198,7 @@ def task_means(values: Values, task_numbers: Integers, task_count: int) -> TaskM
 
 
 def powered_means(
-    people: Values, judge: Values, task_numbers: Integers, task_count: int
+    people: Floats, judge: Floats, task_numbers: Integers, task_count: int
 ) -> TaskMeans:
     """Return the means by task from a judge's labels of all runs and people's of some runs.
 
@@ -210,27 +214,28 @@ def powered_means(
         task_numbers: The number of each run's task, from 0.
         task_count: The number of tasks.
     """
-    labelled_by_both = ~np.isnan(people) & ~np.isnan(judge)
+    is_judged = ~np.isnan(judge)
+    labelled_by_both = ~np.isnan(people) & is_judged
     people_means = task_means(people, task_numbers, task_count)
-    shared_count = labelled_by_both.sum()
-    # Without further runs of the judge, there is nothing to add to the people's labels.
-    if shared_count < LEAST_TASKS or shared_count == (~np.isnan(judge)).sum():
+    # With too few labels the judge's errors are unknown. Without further runs of the judge there is
+    # nothing to add to the people's labels.
+    if labelled_by_both.sum() < LEAST_TASKS or (labelled_by_both == is_judged).all():
         return people_means
     covariances = np.cov(people[labelled_by_both], judge[labelled_by_both])
-    judge_weight = float(covariances[0, 1] / covariances[1, 1]) if covariances[1, 1] else 0.0
-    judge_weight = min(1.0, max(0.0, judge_weight))
+    best_weight = float(covariances[0, 1] / covariances[1, 1]) if covariances[1, 1] else 0.0
+    judge_weight = min(1.0, max(0.0, best_weight))
     judge_means = task_means(judge, task_numbers, task_count)
     errors = np.where(labelled_by_both, people - judge_weight * judge, np.nan)
     error_means = task_means(errors, task_numbers, task_count)
-    judged_tasks = judge_means.defined
-    labelled_tasks = error_means.defined
     mean_of_judge = np.nanmean(judge_means.values)
     mean_error = np.nanmean(error_means.values)
     estimated_mean = judge_weight * mean_of_judge + mean_error
-    task_ratio = judged_tasks.sum() / labelled_tasks.sum()
-    influence = judge_weight * (judge_means.values - mean_of_judge) + np.where(
-        labelled_tasks, task_ratio * (error_means.values - mean_error), 0.0
+    # A labelled task stands for all tasks that the judge has judged.
+    task_ratio = judge_means.defined.sum() / error_means.defined.sum()
+    influence_of_errors = np.where(
+        error_means.defined, task_ratio * (error_means.values - mean_error), 0.0
     )
+    influence = judge_weight * (judge_means.values - mean_of_judge) + influence_of_errors
     return TaskMeans(
         estimated_mean + influence, judge_means.runs, people_means.hits, people_means.runs
     )
@@ -259,20 +264,22 @@ def estimate(means: TaskMeans, kind: Kind) -> Figure:
         interval = _student_interval(value, sqrt(variance), task_count - 1, kind)
     else:
         value = min(1.0, max(0.0, value))
-        binomial_variance = value * (1 - value)
-        run_count = float(means.runs[means.defined].sum())
-        # Tasks with equal means show no variance; then each task counts as one run.
-        effective_runs = (
-            min(run_count, binomial_variance / variance)
-            if variance and binomial_variance
-            else float(task_count)
-        )
-        interval = wilson_with_student(value, effective_runs, _degrees_of_freedom(values))
+        interval = _share_interval(value, variance, values, means.runs[means.defined])
     reason = "few_tasks" if task_count < LEAST_TASKS else ""
     return Figure(value=value, interval=interval, reason=reason)
 
 
-def _variance_of_mean(values: Values, kind: Kind) -> float:
+def _share_interval(share: float, variance: float, task_shares: Floats, runs: Integers) -> Interval:
+    """Return Wilson's interval of a mean of shares, for the effective number of runs."""
+    binomial_variance = share * (1 - share)
+    # Tasks with equal shares show no variance; then each task counts as one run.
+    effective_runs = float(len(task_shares))
+    if variance and binomial_variance:
+        effective_runs = min(float(runs.sum()), binomial_variance / variance)
+    return wilson_with_student(share, effective_runs, _degrees_of_freedom(task_shares))
+
+
+def _variance_of_mean(values: Floats, kind: Kind) -> float:
     """Return the variance of the mean of tasks; 0 if it is rounding or for a single task."""
     task_count = len(values)
     if task_count < 2:
@@ -283,7 +290,7 @@ def _variance_of_mean(values: Values, kind: Kind) -> float:
     return 0.0 if has_equal_amounts else variance
 
 
-def _degrees_of_freedom(values: Values) -> int:
+def _degrees_of_freedom(values: Floats) -> int:
     """Return the degrees of freedom of the variance of n values (Satterthwaite 1946).
 
     The formula is 2 / (2 / (n - 1) + κ / n), where κ is the excess kurtosis. κ is large if most
@@ -333,7 +340,7 @@ def difference(first: TaskMeans, second: TaskMeans, kind: Kind) -> TaskDifferenc
     if standard_error <= _ROUNDING * float(np.abs(arms[0].values).max()):
         return TaskDifference(replace(figure, reason=reason or "no_variance"), p_value)
     degrees = task_count - 1
-    if any(arm.labelled is not None for arm in arms):
+    if any(arm.is_corrected for arm in arms):
         # The judge's errors are known only on the few tasks that people labelled.
         degrees = min(degrees, max(1, 2 * least_count))
     interval = _student_interval(value, standard_error, degrees, kind)
@@ -382,7 +389,7 @@ def _least_task_count(arms: Sequence[TaskMeans], *, paired: bool) -> int:
     (first_hits, first_misses), (second_hits, second_misses) = (
         arm.with_hits_and_misses() for arm in arms
     )
-    if any(arm.labelled is not None for arm in arms):
+    if any(arm.is_corrected for arm in arms):
         masks = (first_hits, first_misses, second_hits, second_misses)
         return min(int(tasks.sum()) for tasks in masks)
     if not paired:
@@ -403,7 +410,7 @@ def _lacking_reason(task_count: int, least_task_count: int, kind: Kind) -> str:
     return "rare_mode" if kind == "share" and least_task_count < LEAST_TASKS else ""
 
 
-def _whole_numbers(values: Sequence[Values], arms: Sequence[TaskMeans]) -> list[Integers]:
+def _whole_numbers(values: Sequence[Floats], arms: Sequence[TaskMeans]) -> list[Integers]:
     """Scale the values of the tasks of both arms to whole numbers.
 
     A share is a fraction of its task's runs, so the factor is the least common multiple of the
@@ -417,9 +424,8 @@ def _whole_numbers(values: Sequence[Values], arms: Sequence[TaskMeans]) -> list[
     run_counts = {n for arm in arms for n in arm.runs.tolist() if n}
     factor: float = lcm(*run_counts) if run_counts else 1
     largest = max(float(np.abs(arm_values).max(initial=0.0)) for arm_values in values)
-    # Means that a judge's verdicts correct (``powered_means``) are no fractions of runs.
-    is_corrected = any(arm.labelled is not None for arm in arms)
-    if factor > _FINEST or largest > 1 or is_corrected:
+    # Corrected means of a judge are no fractions of runs.
+    if factor > _FINEST or largest > 1 or any(arm.is_corrected for arm in arms):
         factor = _FINEST / largest if largest else 1
     return [np.rint(arm_values * factor).astype(np.int64) for arm_values in values]
 
@@ -506,14 +512,14 @@ def _judged_on_all(
     return np.asarray(judged[:, needed_modes].all(axis=1) & needed_modes.any())
 
 
-def _values_of_verdicts(verdicts: NDArray[np.uint8]) -> Values:
+def _values_of_verdicts(verdicts: NDArray[np.uint8]) -> Floats:
     """Return 1 for present, 0 for absent, and NaN for other verdicts."""
     return _values_where_defined(verdicts == PRESENT, np.isin(verdicts, (PRESENT, ABSENT)))
 
 
 def _values_where_defined(
     values: NDArray[np.bool_] | Integers, defined: NDArray[np.bool_]
-) -> Values:
+) -> Floats:
     return np.where(defined, values.astype(np.float64), np.nan)
 
 
@@ -562,10 +568,14 @@ def _size_figures(experiment: Experiment, arm: str) -> Iterator[Figure]:
     arm_tasks = np.unique(experiment.tasks[has_task])
     shared_tasks = np.intersect1d(arm_tasks, experiment.tasks[experiment.rows(experiment.baseline)])
     scope = _arm_scope(experiment, "experiment", arm)
-    yield scope.number("tasks", len(arm_tasks))
-    yield scope.number("runs", int(has_task.sum()))
-    yield scope.number("shared_tasks", len(shared_tasks))
-    yield scope.number("no_task", int((in_arm & ~has_task).sum()))
+    yield from scope.counts(
+        {
+            "tasks": len(arm_tasks),
+            "runs": int(has_task.sum()),
+            "shared_tasks": len(shared_tasks),
+            "no_task": int((in_arm & ~has_task).sum()),
+        }
+    )
 
 
 class _ArmMeans(NamedTuple):
@@ -618,7 +628,7 @@ def _without_wrong_interval(figure: Figure, needs: int | None = None) -> Figure:
     return replace(figure, interval=interval, reason=reason, needs=needs)
 
 
-def pass_values(successes: Integers, runs: Integers, k: int) -> Values:
+def pass_values(successes: Integers, runs: Integers, k: int) -> Floats:
     """Return the unbiased estimate of pass^k of each task: the chance that k runs all succeed.
 
     It is C(c, k) / C(n, k) for c successes in n runs (Yao and others 2024, τ-bench, arXiv

@@ -259,11 +259,7 @@ def newcombe(hits: float, n: float, other_hits: float, other_n: float) -> Interv
     Returns:
         Both ends of ``hits/n - other_hits/other_n``, between -1 and 1; None if a share has no case.
     """
-    ends = wilson(hits, n)
-    other_ends = wilson(other_hits, other_n)
-    if ends is None or other_ends is None:
-        return None
-    return _interval_of_difference(hits / n, ends, other_hits / other_n, other_ends, phi=0.0)
+    return _interval_of_difference(hits, n, other_hits, other_n, phi=0.0)
 
 
 def newcombe_paired(
@@ -286,31 +282,32 @@ def newcombe_paired(
     n = hits_of_both + only_first + only_second + neither
     first_hits = hits_of_both + only_first
     second_hits = hits_of_both + only_second
-    first_ends = wilson(first_hits, n)
-    second_ends = wilson(second_hits, n)
-    if first_ends is None or second_ends is None:
-        return None
     variance_product = first_hits * (n - first_hits) * second_hits * (n - second_hits)
     covariance = float(hits_of_both * neither - only_first * only_second)
     if covariance > 0:
         covariance = max(covariance - n / 2, 0)
     phi = covariance / sqrt(variance_product) if variance_product else 0.0
-    return _interval_of_difference(first_hits / n, first_ends, second_hits / n, second_ends, phi)
+    return _interval_of_difference(first_hits, n, second_hits, n, phi)
 
 
 def _interval_of_difference(
-    share: float, ends: Interval, other_share: float, other_ends: Interval, phi: float
-) -> Interval:
-    """Return the interval of ``share - other_share`` by Newcombe's method 10.
+    hits: float, n: float, other_hits: float, other_n: float, phi: float
+) -> Interval | None:
+    """Return the interval of a difference of two shares by Newcombe's method 10.
 
-    ``ends`` and ``other_ends`` are the Wilson intervals of the shares; ``phi`` is their
-    correlation.
+    ``phi`` is the correlation of the shares. The result is None if a share has no case.
     """
+    ends = wilson(hits, n)
+    other_ends = wilson(other_hits, other_n)
+    if ends is None or other_ends is None:
+        return None
 
     def joint_distance(a: float, b: float) -> float:
         # Rounding may bring a square below 0.
         return sqrt(max(a * a - 2 * phi * a * b + b * b, 0.0))
 
+    share = hits / n
+    other_share = other_hits / other_n
     low, high = ends
     other_low, other_high = other_ends
     down = joint_distance(share - low, other_high - other_share)

@@ -14,10 +14,11 @@ from math import ceil, sqrt
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from mast_tui.figures.agreement.coefficients import NoInterval
 from mast_tui.figures.bootstrap import (
+    Floats,
     Interval,
     Resampling,
     interval,
@@ -57,11 +58,9 @@ class Scale:
     Attributes:
         lowest: The least possible value.
         traces: The number of traces that are cases of the figure; 0 if a trace has several units,
-            which
-            are not independent.
+            which are not independent.
         on_one_answer: Whether the figure is agreement on one answer: 2J / (1 + J), where J is the
-            share
-            of agreement in the ``traces`` in which the answer occurs.
+            share of agreement in the ``traces`` in which the answer occurs.
         caps_cases: Whether ``cases`` limits the number of cases of an interval.
     """
 
@@ -192,10 +191,10 @@ class Spread:
         left_out: A row for each left-out trace; NaN if the figure is undefined.
     """
 
-    resampled: NDArray[np.float64]
-    left_out: NDArray[np.float64]
+    resampled: Floats
+    left_out: Floats
 
-    def of(self, figure: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> Spread:
+    def of(self, figure: Callable[[Floats], Floats]) -> Spread:
         """Return the values of a figure that is computed from these sums."""
         return Spread(figure(self.resampled), figure(self.left_out))
 
@@ -218,7 +217,7 @@ class Spread:
         )
 
 
-def spread_of_traces(features: NDArray[np.float64], resampling: Resampling) -> Spread | None:
+def spread_of_traces(features: Floats, resampling: Resampling) -> Spread | None:
     """Return the sums of each resample and without each trace; None without resamples.
 
     Args:
@@ -230,7 +229,7 @@ def spread_of_traces(features: NDArray[np.float64], resampling: Resampling) -> S
     return Spread(resampled_sums(features, resampling), features.sum(axis=0) - features)
 
 
-def jackknifed_coefficient(estimate: float, left_out: NDArray[np.float64], scale: Scale) -> Figure:
+def jackknifed_coefficient(estimate: float, left_out: Floats, scale: Scale) -> Figure:
     """Return a figure with its interval by the jackknife.
 
     There is no interval if the figure is undefined without one of the traces.
@@ -244,9 +243,7 @@ def jackknifed_coefficient(estimate: float, left_out: NDArray[np.float64], scale
     return Figure(value=estimate, interval=jackknife_interval(estimate, left_out, scale))
 
 
-def jackknife_interval(
-    estimate: float, left_out: NDArray[np.float64], scale: Scale
-) -> Interval | None:
+def jackknife_interval(estimate: float, left_out: Floats, scale: Scale) -> Interval | None:
     """Return the interval of a figure from its values without each trace in turn.
 
     It is Wilson's interval for p(1 - p)/Var p cases (Korn and Graubard 1998). p is the figure's

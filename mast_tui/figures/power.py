@@ -17,6 +17,7 @@ import numpy as np
 from numpy.polynomial.hermite import hermgauss
 from numpy.typing import NDArray
 
+from mast_tui.figures.bootstrap import Floats
 from mast_tui.figures.experiment import (
     Experiment,
     Measure,
@@ -71,7 +72,7 @@ class RateChange:
 
 
 @cache
-def _quadrature_nodes() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _quadrature_nodes() -> tuple[Floats, Floats]:
     points, weights = hermgauss(60)
     return points * np.sqrt(2), weights / np.sqrt(np.pi)
 

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from mast_tui.figures.agreement.coefficients import Undefined
-from mast_tui.figures.bootstrap import Interval, ratio
+from mast_tui.figures.bootstrap import Floats, Interval, ratio
 from mast_tui.figures.intervals import (
     MARGIN,
     Z,
@@ -25,7 +25,7 @@ from mast_tui.figures.intervals import (
 from mast_tui.figures.judge.confusion import Compared, compared_units, unit_cells
 from mast_tui.figures.judge.input import JudgeInput
 from mast_tui.figures.record import Figure, FigureScope, scope_paths
-from mast_tui.figures.two_by_two import Tables, Values, true_negative_rate, true_positive_rate
+from mast_tui.figures.two_by_two import Tables, true_negative_rate, true_positive_rate
 from mast_tui.labels import VerdictValue
 
 _LEAST_LABELLED: Final = 30
@@ -55,7 +55,7 @@ PREVALENCE_PATHS: Final = scope_paths("""
 """The paths of the figures in JSON documents."""
 
 
-def rogan_gladen(apparent: Values, tpr: Values, tnr: Values) -> Values:
+def rogan_gladen(apparent: Floats, tpr: Floats, tnr: Floats) -> Floats:
     """Return θ = (p + TNR − 1) / (TPR + TNR − 1), clipped to [0, 1] (Rogan and Gladen 1978).
 
     Args:
@@ -132,53 +132,80 @@ def prevalence_figures(
         units: The verdicts of judge and reference on the same units.
         group: The name of the group of traces; empty for all traces.
     """
-    unlabelled = _unlabelled_counts(judge_input)
-    labelled_by_mode = _labelled_tables(judge_input, units)
+    labelled = _labelled_tables(judge_input, units)
     # The counts with all disagreements decided as absent, and with all decided as present.
-    extremes_by_mode = zip(
-        *(_labelled_tables(judge_input, units.resolved_as(present)) for present in (False, True)),
-        strict=True,
+    all_absent, all_present = (
+        _labelled_tables(judge_input, units.resolved_as(present)) for present in (False, True)
     )
-    for mode, labelled, extremes, counts in zip(
-        judge_input.modes, labelled_by_mode, extremes_by_mode, unlabelled, strict=True
+    for index, (mode, counts) in enumerate(
+        zip(judge_input.modes, _unlabelled_counts(judge_input), strict=True)
     ):
-        judge_verdicts = counts[:2]
         judge_present, judge_absent, unsure_count = (int(count) for count in counts)
-        tp, fp, fn, tn = (int(count) for count in labelled.table)
+        tp, fp, fn, tn = (int(count) for count in labelled[index].table)
         scope = judge_input.scope("prevalence", [mode.slug], mode=mode.code, group=group)
-        yield scope.number("n_unlabelled", judge_present + judge_absent)
-        yield scope.number("n_unsure", unsure_count)
-        yield scope.number("n_positives", tp + fn)
-        yield scope.number("n_negatives", fp + tn)
-        yield share_figure(scope, "apparent", judge_present, judge_present + judge_absent)
-        corrected = scope.figure("corrected", corrected_prevalence(labelled.table, judge_verdicts))
-        unresolved = units.left_out["unresolved"][mode.slug]
-        overall = replace(scope, name="prevalence_overall")
-        powered = prediction_powered(labelled.table, judge_verdicts, labelled.weighted)
-        needed_decisions = to_resolve(unresolved, tp + fp + fn + tn)
-        if not needed_decisions:
-            yield corrected
-            yield from _overall_figures(overall, powered, unresolved)
-            continue
-        all_absent, all_present = (extreme.table for extreme in extremes)
-        corrected_bounds = _corrected_bounds(all_absent, all_present, judge_verdicts)
-        yield _with_bounds(corrected, corrected_bounds, needed_decisions)
-        low, high = (
-            prediction_powered(extreme.table, judge_verdicts, extreme.weighted)
-            for extreme in extremes
+        yield from scope.counts(
+            {
+                "n_unlabelled": judge_present + judge_absent,
+                "n_unsure": unsure_count,
+                "n_positives": tp + fn,
+                "n_negatives": fp + tn,
+            }
         )
-        bounds = {
-            "people": (low.people.value, high.people.value),
-            "powered": (low.powered.value, high.powered.value),
-            "these": (low.people.value, high.people.value),
-        }
-        for figure in _overall_figures(overall, powered, unresolved):
-            if figure.statistic == "more_labels":
-                yield overall.number("more_labels", None)
-            elif figure.statistic in bounds:
-                yield _with_bounds(figure, bounds[figure.statistic], needed_decisions)
-            else:
-                yield figure
+        yield share_figure(scope, "apparent", judge_present, judge_present + judge_absent)
+        yield from _mode_prevalences(
+            scope,
+            labelled[index],
+            (all_absent[index], all_present[index]),
+            judge_verdicts=counts[:2],
+            unresolved=units.left_out["unresolved"][mode.slug],
+        )
+
+
+def _mode_prevalences(
+    scope: FigureScope,
+    labelled: _Labelled,
+    extremes: tuple[_Labelled, _Labelled],
+    *,
+    judge_verdicts: Tables,
+    unresolved: int,
+) -> Iterator[Figure]:
+    """Yield the prevalence of a mode corrected for the judge's errors, then that over all traces.
+
+    Bounds replace the intervals if too many disagreements are unresolved.
+
+    Args:
+        scope: The scope of the corrected prevalence.
+        labelled: The counts without unresolved disagreements.
+        extremes: The counts with all disagreements decided as absent, and decided as present.
+        judge_verdicts: The numbers of unlabelled traces that the judge calls present, and absent.
+        unresolved: The number of unresolved disagreements.
+    """
+    corrected = scope.figure("corrected", corrected_prevalence(labelled.table, judge_verdicts))
+    overall_scope = replace(scope, name="prevalence_overall")
+    powered = prediction_powered(labelled.table, judge_verdicts, labelled.weighted)
+    overall = _overall_figures(overall_scope, powered, unresolved)
+    needed_decisions = to_resolve(unresolved, int(labelled.table.sum()))
+    if not needed_decisions:
+        yield corrected
+        yield from overall
+        return
+    all_absent, all_present = (extreme.table for extreme in extremes)
+    corrected_bounds = _corrected_bounds(all_absent, all_present, judge_verdicts)
+    yield _with_bounds(corrected, corrected_bounds, needed_decisions)
+    low, high = (
+        prediction_powered(extreme.table, judge_verdicts, extreme.weighted) for extreme in extremes
+    )
+    bounds = {
+        "people": (low.people.value, high.people.value),
+        "powered": (low.powered.value, high.powered.value),
+        "these": (low.people.value, high.people.value),
+    }
+    for figure in overall:
+        if figure.statistic == "more_labels":
+            yield overall_scope.number("more_labels", None)
+        else:
+            bounds_of_figure = bounds.get(figure.statistic, (None, None))
+            yield _with_bounds(figure, bounds_of_figure, needed_decisions)
 
 
 def _overall_figures(
@@ -188,10 +215,14 @@ def _overall_figures(
 
     ``unresolved`` is the number of disagreements that no one has decided.
     """
-    yield scope.number("n", prevalence.n)
-    yield scope.number("n_labelled", prevalence.n_labelled)
-    yield scope.number("unresolved", unresolved)
-    yield scope.number("weighted", prevalence.weighted)
+    yield from scope.counts(
+        {
+            "n": prevalence.n,
+            "n_labelled": prevalence.n_labelled,
+            "unresolved": unresolved,
+            "weighted": prevalence.weighted,
+        }
+    )
     yield scope.figure("people", prevalence.people)
     yield scope.figure("powered", prevalence.powered)
     yield scope.number("judge_weight", prevalence.judge_weight)
@@ -283,7 +314,7 @@ class Weighted:
     variance_weights: Tables
 
 
-def weighted_tables(cells: Tables, weights: Values) -> list[Weighted]:
+def weighted_tables(cells: Tables, weights: Floats) -> list[Weighted]:
     """Sum the weights of the traces in each cell, for each mode.
 
     Args:
@@ -564,7 +595,7 @@ def _undefined_reason(labelled: Tables, unlabelled: Tables) -> Undefined | None:
     return None if tp * tn > fp * fn else "no_better_than_chance"
 
 
-def _corrected_shares(labelled: Tables, unlabelled: Tables) -> Values:
+def _corrected_shares(labelled: Tables, unlabelled: Tables) -> Floats:
     apparent = ratio(unlabelled[..., 0], unlabelled[..., 0] + unlabelled[..., 1])
     return rogan_gladen(apparent, true_positive_rate(labelled), true_negative_rate(labelled))
 

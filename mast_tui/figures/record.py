@@ -16,6 +16,8 @@ from enum import StrEnum
 from operator import itemgetter
 from typing import Any, Final
 
+from mast_tui.grouping import values_by_key
+
 OUTCOMES: Final = ("failed", "succeeded")
 """The outcomes of a trace, as conditions of figures."""
 
@@ -265,6 +267,23 @@ class FigureScope:
         figure = self.figure(statistic, computed, condition=condition)
         return replace(figure, subject=tuple(annotator.split(PAIR))) if annotator else figure
 
+    def counts(
+        self,
+        values: Mapping[str, float | None],
+        *,
+        condition: str = "",
+        n: int | None = None,
+    ) -> Iterator[Figure]:
+        """Yield counts, or numbers without an interval, of several statistics.
+
+        Args:
+            values: The numbers by the name of the statistic.
+            condition: The part of the data, such as an outcome; empty for all of it.
+            n: The number of units on which the numbers rest.
+        """
+        for statistic, value in values.items():
+            yield self.number(statistic, value, condition=condition, n=n)
+
     def numbers(self, statistic: str, values: Mapping[str, float | None]) -> Iterator[Figure]:
         """Yield a number for each annotator, or for each pair.
 
@@ -281,10 +300,10 @@ class FigureIndex:
 
     def __init__(self, figures: Iterable[Figure] = ()) -> None:
         self.figures = tuple(figures)
+        # The tables that ``figures_by_key`` has returned, by scope, group and subject.
         self._tables: dict[tuple[str, str, tuple[str, ...]], dict[str, FigureTable]] = {}
-        """The tables that ``figures_by_key`` has returned, by scope, group and subject."""
+        # Figures by mode, for each scope and group.
         self._figures: dict[tuple[str, str], dict[str, list[Figure]]] = {}
-        """Figures by mode, for each scope and group."""
         for figure in self.figures:
             by_mode = self._figures.setdefault((figure.scope, figure.group), {})
             by_mode.setdefault(figure.mode, []).append(figure)
@@ -309,9 +328,7 @@ class FigureIndex:
         """Return the tables of each pair of annotators that belong to a table of all annotators."""
         scope = f"{table.scope}_pair"
         figures = self._figures.get((scope, table.group), {}).get(table.mode, [])
-        figures_by_pair: dict[tuple[str, ...], list[Figure]] = {}
-        for figure in figures:
-            figures_by_pair.setdefault(figure.subject, []).append(figure)
+        figures_by_pair = values_by_key((figure.subject, figure) for figure in figures)
         return {
             pair: FigureTable(tuple(pair_figures), scope, table.group, table.mode, pair)
             for pair, pair_figures in figures_by_pair.items()

@@ -9,6 +9,8 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_tui.figures.bootstrap import Floats
+
 _TIE: Final = 1e-7
 """The tolerance of rounding within which two chances or distances are equal."""
 
@@ -163,7 +165,7 @@ def sign_flips(differences: Sequence[int]) -> float:
     return float(sign_flips_of_rows(np.asarray([differences], dtype=np.int64))[0])
 
 
-def sign_flips_of_rows(differences: NDArray[np.int64]) -> NDArray[np.float64]:
+def sign_flips_of_rows(differences: NDArray[np.int64]) -> Floats:
     """Test for each row whether the mean of its whole numbers is 0 (Fisher's randomisation test).
 
     A row has one number for each independent case. The test flips the signs of the numbers in all

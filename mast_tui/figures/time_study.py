@@ -7,7 +7,6 @@ others are then due to the suggestions.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
@@ -16,13 +15,13 @@ from statistics import median
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mast_tui.figures.bootstrap import ratio
+from mast_tui.figures.bootstrap import Floats, ratio
 from mast_tui.figures.intervals import student_t
 from mast_tui.figures.judge.confusion import DEFINITE
 from mast_tui.figures.judge.input import AssistedPass
 from mast_tui.figures.record import Figure, estimate_json
+from mast_tui.grouping import values_by_key
 from mast_tui.labels import VerdictValue, annotator_kind
 from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.workspace import Workspace
@@ -61,14 +60,14 @@ def minutes_worked(workspace: Workspace, taxonomy: Taxonomy) -> Mapping[PassKey,
     columns = ("annotator", "trace_id", "pass_number", "at", "kind", "action")
 
     def events_by_pass(rows: Iterator[tuple[Any, ...]]) -> dict[PassKey, list[_Event]]:
-        events: dict[PassKey, list[_Event]] = defaultdict(list)
-        for annotator, trace_id, number, time, kind, action in rows:
-            if trace_id is not None and number is not None:
-                # A migration to another version of the taxonomy keeps the times of events.
-                is_imported = action.startswith(IMPORT_PREFIX) and not action.startswith(_MIGRATED)
-                event = _Event(time, kind == KIND_OF[PassFinished], is_imported)
-                events[annotator, trace_id, number].append(event)
-        return events
+        return values_by_key(
+            (
+                (annotator, trace_id, number),
+                _Event(time, kind == KIND_OF[PassFinished], _is_imported(action)),
+            )
+            for annotator, trace_id, number, time, kind, action in rows
+            if trace_id is not None and number is not None
+        )
 
     minutes_by_pass = {
         key: _minutes_until_finish(events)
@@ -78,6 +77,11 @@ def minutes_worked(workspace: Workspace, taxonomy: Taxonomy) -> Mapping[PassKey,
         if annotator_kind(key[0]).is_person
     }
     return {key: minutes for key, minutes in minutes_by_pass.items() if minutes is not None}
+
+
+def _is_imported(action: str) -> bool:
+    """Return whether an action was an import, whose events have the time of the import."""
+    return action.startswith(IMPORT_PREFIX) and not action.startswith(_MIGRATED)
 
 
 def _minutes_until_finish(events: Sequence[_Event]) -> float | None:
@@ -99,14 +103,11 @@ def minutes_summary(minutes: Iterable[tuple[str, float]]) -> dict[str, Any]:
 
     ``minutes`` has the annotator and the minutes of each pass.
     """
-    minutes_by_annotator: dict[str, list[float]] = defaultdict(list)
-    for name, pass_minutes in minutes:
-        minutes_by_annotator[name].append(pass_minutes)
     return {
         "longest_pause": LONGEST_PAUSE,
         "annotators": {
             name: {"n": len(own_minutes), "median": round(median(own_minutes), 2)}
-            for name, own_minutes in sorted(minutes_by_annotator.items())
+            for name, own_minutes in sorted(values_by_key(minutes).items())
         },
     }
 
@@ -231,7 +232,7 @@ def difference(passes: Sequence[AssistedPass], amount: Callable[[AssistedPass], 
         ]
         cell += amount(study_pass)
 
-    def weighted_difference(totals: NDArray[np.float64]) -> NDArray[np.float64]:
+    def weighted_difference(totals: Floats) -> Floats:
         """Return the weighted mean of the annotators' differences, from sums over traces."""
         shown_units, shown_sums = np.moveaxis(totals[..., 0, :], -1, 0)
         withheld_units, withheld_sums = np.moveaxis(totals[..., 1, :], -1, 0)
@@ -244,9 +245,7 @@ def difference(passes: Sequence[AssistedPass], amount: Callable[[AssistedPass], 
     return _jackknifed(sums, weighted_difference)
 
 
-def _jackknifed(
-    sums: NDArray[np.float64], figure: Callable[[NDArray[np.float64]], NDArray[np.float64]]
-) -> Figure:
+def _jackknifed(sums: Floats, figure: Callable[[Floats], Floats]) -> Figure:
     """Return a figure with its interval by the jackknife over traces, with Student's t.
 
     ``sums`` has a row for each trace; ``figure`` computes the figure from their total.

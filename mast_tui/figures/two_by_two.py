@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mast_tui.figures.bootstrap import ratio
+from mast_tui.figures.bootstrap import Floats, ratio
 from mast_tui.figures.jackknife import (
     Scale,
     Spread,
@@ -23,43 +22,42 @@ from mast_tui.figures.jackknife import (
 )
 from mast_tui.figures.record import STATISTICS, Figure
 
-Tables = NDArray[np.float64]
-Values = NDArray[np.float64]
-TableFormula = Callable[[Tables], Values]
+Tables = Floats
+TableFormula = Callable[[Tables], Floats]
 
 
-def raw_agreement(tables: Tables) -> Values:
+def raw_agreement(tables: Tables) -> Floats:
     """Return the share of units on which both agree."""
     return ratio(tables[..., 0] + tables[..., 3], tables.sum(axis=-1))
 
 
-def true_positive_rate(tables: Tables) -> Values:
+def true_positive_rate(tables: Tables) -> Floats:
     """Return the share of the reference's presents that the judge calls present (sensitivity)."""
     return ratio(tables[..., 0], tables[..., 0] + tables[..., 2])
 
 
-def true_negative_rate(tables: Tables) -> Values:
+def true_negative_rate(tables: Tables) -> Floats:
     """Return the share of the reference's absents that the judge calls absent (specificity)."""
     return ratio(tables[..., 3], tables[..., 3] + tables[..., 1])
 
 
-def precision(tables: Tables) -> Values:
+def precision(tables: Tables) -> Floats:
     """Return the share of the judge's presents that the reference calls present."""
     return ratio(tables[..., 0], tables[..., 0] + tables[..., 1])
 
 
-def f1(tables: Tables) -> Values:
+def f1(tables: Tables) -> Floats:
     """Return 2·TP / (2·TP + FP + FN), which is also the positive agreement."""
     return ratio(2 * tables[..., 0], 2 * tables[..., 0] + tables[..., 1] + tables[..., 2])
 
 
-def cohen_kappa(tables: Tables) -> Values:
+def cohen_kappa(tables: Tables) -> Floats:
     """Return Cohen's κ (1960)."""
     n, agreed, by_chance = _agreement_counts(tables)
     return ratio(n * agreed - by_chance, n * n - by_chance)
 
 
-def least_kappa(tables: Tables) -> Values:
+def least_kappa(tables: Tables) -> Floats:
     """Return the least possible value of Cohen's κ with the margins of each table.
 
     κ is least if judge and reference never give the rarer answer on the same unit. It is 0 if one
@@ -73,7 +71,7 @@ def least_kappa(tables: Tables) -> Values:
     return -ratio(2 * product, n * rarer.sum(axis=0) - 2 * product)
 
 
-def gwet_ac1(tables: Tables) -> Values:
+def gwet_ac1(tables: Tables) -> Floats:
     """Return Gwet's AC1 (2008) of present and absent, NaN if only one of them occurs."""
     n, agreed, _ = _agreement_counts(tables)
     # The presents of both sides.
@@ -87,7 +85,7 @@ def gwet_ac1(tables: Tables) -> Values:
     )
 
 
-def _agreement_counts(tables: Tables) -> tuple[Values, Values, Values]:
+def _agreement_counts(tables: Tables) -> tuple[Floats, Floats, Floats]:
     """Return the numbers of units n and of equal answers, and n² times the chance agreement."""
     tp, fp, fn, tn = np.moveaxis(tables, -1, 0)
     by_chance = (tp + fp) * (tp + fn) + (tn + fn) * (tn + fp)

@@ -17,6 +17,7 @@ from mast_tui.figures.agreement.report import Agreement, VerdictBlock, agreement
 from mast_tui.figures.jackknife import MANY
 from mast_tui.figures.record import COEFFICIENTS, PAIR, STATISTICS, Figure, FigureTable
 from mast_tui.figures.spans.report import SpanAgreement
+from mast_tui.grouping import values_by_key
 from mast_tui.reports.judge import judge_section
 from mast_tui.reports.model import (
     CODE,
@@ -31,7 +32,7 @@ from mast_tui.reports.model import (
     Row,
     Table,
     columns,
-    existing_tables,
+    existing_parts,
     figure_cell,
     figure_cells,
 )
@@ -316,13 +317,13 @@ def _undefined_kappa_sentences(agreement: Agreement) -> Iterator[str]:
 def modes_section(agreement: Agreement) -> ReportSection:
     """Make the section on modes: the table of modes with totals, and related tables."""
     maker = _TableMaker.from_agreement(agreement)
-    tables = existing_tables(
+    tables = existing_parts(
         maker.modes(),
         missed_table(agreement),
         maker.sets(),
         maker.rounds(),
-        maker.two_readings(_RETESTS, [(name,) for name in agreement.retested]),
-        maker.two_readings(_AGENTS, agreement.agents),
+        maker.comparison_table(_RETESTS, [(name,) for name in agreement.retested]),
+        maker.comparison_table(_AGENTS, agreement.agents),
     )
     notes = [
         *_left_out_notes(agreement),
@@ -533,7 +534,7 @@ def coefficient_columns(annotator_count: int, *, rotating: bool = False) -> tupl
 
 @dataclass(frozen=True, slots=True)
 class _ComparisonTexts:
-    """The texts of a table that compares two readings of the same traces, and its scope.
+    """The texts of a table that compares two sets of verdicts on the same traces, and its scope.
 
     Attributes:
         id: The id of the table.
@@ -572,13 +573,17 @@ _AGENTS: Final = _ComparisonTexts(
 
 @dataclass(frozen=True, slots=True)
 class _TableMaker:
-    """A maker of the tables of agreement on whole traces."""
+    """A maker of the tables of agreement on whole traces.
+
+    Attributes:
+        agreement: The figures.
+        columns: The coefficients of all annotators together.
+        pair_columns: The coefficients of two annotators.
+    """
 
     agreement: Agreement
     columns: tuple[Column, ...]
-    """The coefficients of all annotators together."""
     pair_columns: tuple[Column, ...]
-    """The coefficients of two annotators."""
 
     @classmethod
     def from_agreement(cls, agreement: Agreement) -> _TableMaker:
@@ -656,7 +661,7 @@ class _TableMaker:
                 "pooled",
                 ("", "pooled"),
                 pooled,
-                _copied_verdicts_sentences(agreement),
+                map(_copied_verdicts_sentence, agreement.identical_blocks),
                 mark=COPIED if agreement.identical_blocks else "",
             ),
         )
@@ -817,16 +822,15 @@ class _TableMaker:
             self._figure_notes(figures_by_round),
         )
 
-    def two_readings(
+    def comparison_table(
         self, texts: _ComparisonTexts, subjects: Iterable[tuple[str, ...]]
     ) -> Table | None:
-        """Make the table of agreement between two readings of the same traces; None without rows.
+        """Make a table that compares two sets of verdicts in each row; None without rows.
 
         Args:
             texts: The texts of the table, and the scope of its figures.
-            subjects: The annotator or pair of each row.
-
-
+            subjects: The annotator of each row (the first pass and the retest are compared), or the
+                agent and the person.
         """
         figures_by_name = {
             joined_names(subject): self.agreement.index.table(texts.scope, subject=subject)
@@ -1095,15 +1099,12 @@ class _TableMaker:
         for column in self.columns:
             if column.key not in _OWN_N_NOTES:
                 continue
-            modes_by_n: dict[int, list[str]] = {}
-            for name, figures in figures_by_name.items():
-                figure = figures[column.key]
-                if (
-                    figure.value is not None
-                    and figure.n is not None
-                    and (figure.n != figures.count("n"))
-                ):
-                    modes_by_n.setdefault(figure.n, []).append(name)
+            modes_by_n = values_by_key(
+                (figures[column.key].n, name)
+                for name, figures in figures_by_name.items()
+                if figures.value(column.key) is not None
+                and figures[column.key].n not in (None, figures.count("n"))
+            )
             units = "; ".join(f"{n:,} ({', '.join(names)})" for n, names in modes_by_n.items())
             if units:
                 sentence_start, reason = _OWN_N_NOTES[column.key]
@@ -1255,14 +1256,16 @@ def _left_out_notes(agreement: Agreement) -> Iterator[Note]:
 
 def _more_traces_note(agreement: Agreement) -> Iterator[Note]:
     """Yield a note on the number of further traces that would halve the interval of κ, by mode."""
-    codes_by_trace_count: dict[int, list[str]] = {}
-    codes_by_reason: dict[str, list[str]] = {}
-    for code, figures in agreement.index.figures_by_key("halving").items():
-        figure = figures["more_traces"]
-        if figure.value is not None:
-            codes_by_trace_count.setdefault(int(figure.value), []).append(code)
-        else:
-            codes_by_reason.setdefault(figure.reason.replace("_", " "), []).append(code)
+    plans = [
+        (code, figures["more_traces"])
+        for code, figures in agreement.index.figures_by_key("halving").items()
+    ]
+    codes_by_trace_count = values_by_key(
+        (int(plan.value), code) for code, plan in plans if plan.value is not None
+    )
+    codes_by_reason = values_by_key(
+        (plan.reason.replace("_", " "), code) for code, plan in plans if plan.value is None
+    )
     if codes_by_trace_count:
         plans_text = "; ".join(
             f"about {trace_count:,} for {', '.join(codes_by_trace_count[trace_count])}"
@@ -1334,11 +1337,6 @@ def _copied_notes(agreement: Agreement) -> Iterator[Note]:
             "identical_block",
             warning=True,
         )
-
-
-def _copied_verdicts_sentences(agreement: Agreement) -> Iterator[str]:
-    """Yield a sentence on each block of verdicts that several traces share."""
-    yield from map(_copied_verdicts_sentence, agreement.identical_blocks)
 
 
 def _copied_verdicts_sentence(block: VerdictBlock) -> str:

@@ -86,11 +86,11 @@ def source_words(signatures: SignatureReport) -> str:
     return sentence
 
 
-def group_parts(signatures: SignatureReport) -> dict[str, str]:
-    """Return the text for each group in file names and ids; ``OVERALL`` is a group too."""
-    parts = file_names(signatures.groups)
-    has_group_all = signatures.inputs.by != ALL and "all" in parts.values()
-    return {OVERALL: "all-traces" if has_group_all else "all", **parts}
+def group_ids(signatures: SignatureReport) -> dict[str, str]:
+    """Return the id of each group, fit for file names; ``OVERALL`` is a group too."""
+    ids = file_names(signatures.groups)
+    has_group_all = signatures.inputs.by != ALL and "all" in ids.values()
+    return {OVERALL: "all-traces" if has_group_all else "all", **ids}
 
 
 def file_names(names: Iterable[str]) -> dict[str, str]:
@@ -187,7 +187,7 @@ class _GroupCharts(GroupFigures):
             drawing: The drawing.
         """
         return Chart(
-            f"{kind}-{group_parts(self.signatures)[self.name]}",
+            f"{kind}-{group_ids(self.signatures)[self.name]}",
             f"{title}: {self.title}",
             f"{note} {source_words(self.signatures)}",
             drawing.width,

@@ -22,7 +22,7 @@ from mast_tui.reports.model import (
     Row,
     Table,
     columns,
-    existing_tables,
+    existing_parts,
     figure_cell,
     figure_cells,
 )
@@ -147,7 +147,7 @@ def arm_parts(experiment: Experiment, figures: FigureIndex, arm: str) -> tuple[m
         arm: The arm.
     """
     plan = _plan_table(experiment, figures)
-    return existing_tables(
+    return existing_parts(
         _arms_table(experiment, figures),
         *_Arm(experiment, figures, arm).tables(),
         plan if plan.rows else None,
@@ -252,7 +252,7 @@ class _Arm:
             ),
             *(_Measured("experiment_cost", name, name) for name in AMOUNTS),
         ]
-        yield from existing_tables(
+        yield from existing_parts(
             self._table(
                 "modes", f"Modes in runs of {arms_text}", _SHARES, modes, categories, fatal_failure
             ),

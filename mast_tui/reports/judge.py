@@ -24,7 +24,7 @@ from mast_tui.reports.model import (
     Row,
     Table,
     columns,
-    existing_tables,
+    existing_parts,
     figure_cell,
     figure_cells,
 )
@@ -183,7 +183,7 @@ def judge_section(
         report: The figures of the judge.
         comparison: The judge's comparison with another judge; None without one.
     """
-    tables = existing_tables(
+    tables = existing_parts(
         _rates_table(report),
         _chance_table(report),
         _calibration_table(report),

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from mast_tui.figures.record import Figure, FigureTable, Sources
 
@@ -225,11 +225,6 @@ class Table(_Noted):
         return filled, empty
 
 
-def existing_tables(*tables: Table | None) -> tuple[Table, ...]:
-    """Return the tables that are not None."""
-    return tuple(table for table in tables if table is not None)
-
-
 @dataclass(frozen=True, slots=True)
 class Chart:
     """A drawing in user units, which ``render/svg.py`` writes.
@@ -259,6 +254,12 @@ class Text:
 
 
 Part = Table | Chart | Text
+_Part = TypeVar("_Part", bound=Part)
+
+
+def existing_parts(*parts: _Part | None) -> tuple[_Part, ...]:
+    """Return the parts that are not None."""
+    return tuple(part for part in parts if part is not None)
 
 
 class KeyFact(NamedTuple):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Final, TypeVar
 
 from mast_tui.counts import counted
 from mast_tui.figures.bootstrap import LEVEL, Resampling
 from mast_tui.figures.jackknife import MANY
 from mast_tui.figures.record import Figure, FigureTable
+from mast_tui.grouping import values_by_key
 from mast_tui.reports.model import Column, KeyFact, Note
 from mast_tui.reports.render.cells import NONE, WITHHELD, fixed_number
 
@@ -120,15 +122,17 @@ def withheld_notes(*parts: Figure | FigureTable) -> tuple[Note, ...]:
     Args:
         parts: Figures, or tables of figures.
     """
-    needed_by_reason: dict[str, set[int]] = {}  # the numbers of cases that intervals need
-    for part in parts:
-        for figure in part.figures if isinstance(part, FigureTable) else (part,):
-            # Bounds replace an interval with too many unresolved verdicts.
-            reason = "unresolved" if figure.bounds is not None else figure.withheld
-            if reason is not None:
-                needed_by_reason.setdefault(reason, set()).add(figure.needs or 0)
+    figures = chain.from_iterable(
+        part.figures if isinstance(part, FigureTable) else (part,) for part in parts
+    )
+    # The numbers of cases that intervals need. Bounds replace an interval with too many unresolved
+    # verdicts.
+    needed_by_reason = values_by_key(
+        ("unresolved" if figure.bounds is not None else figure.withheld, figure.needs or 0)
+        for figure in figures
+    )
     return tuple(
-        Note(f"{WITHHELD} {explanation(sorted(needed_by_reason[reason]))}.", reason)
+        Note(f"{WITHHELD} {explanation(sorted(set(needed_by_reason[reason])))}.", reason)
         for reason, explanation in _WHY.items()
         if reason in needed_by_reason
     )

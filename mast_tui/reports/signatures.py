@@ -31,7 +31,7 @@ from mast_tui.reports import model
 from mast_tui.reports.charts import (
     GroupFigures,
     group_charts,
-    group_parts,
+    group_ids,
     source_words,
 )
 from mast_tui.reports.experiment import experiment_sections, pair_document
@@ -45,7 +45,7 @@ from mast_tui.reports.model import (
     Row,
     Table,
     columns,
-    existing_tables,
+    existing_parts,
     figure_cell,
     figure_cells,
 )
@@ -349,10 +349,9 @@ def signatures_report(
     grouping = signatures.inputs.by
     by_groups = groups_asked and grouping != ALL
     group_names = list(signatures.groups) if by_groups else large_groups(signatures)
-    parts = group_parts(signatures)
+    ids = group_ids(signatures)
     groups = [
-        _Group(signatures, name, f"-{parts[name]}", extras=extras)
-        for name in (OVERALL, *group_names)
+        _Group(signatures, name, f"-{ids[name]}", extras=extras) for name in (OVERALL, *group_names)
     ]
     document = signature_document(signatures)
     sections = [
@@ -389,7 +388,7 @@ def _group_section(group: _Group) -> ReportSection:
     return ReportSection(
         f"group{group.suffix}",
         group.title,
-        tuple(_page_of(group)),
+        _page_parts(group),
         tuple(_group_facts(group.group)),
         tuple(group.summary_notes()),
     )
@@ -397,7 +396,8 @@ def _group_section(group: _Group) -> ReportSection:
 
 def _shares_section(group: _Group) -> ReportSection:
     """Make the section on a group of traces with only the shares of modes."""
-    parts = tuple(_prevalence_of(group, group_charts(group.signatures, group.name)))
+    chart = group_charts(group.signatures, group.name).get("occurrence")
+    parts = existing_parts(chart, group.prevalence())
     return ReportSection(
         f"group{group.suffix}", group.title, parts, tuple(_group_facts(group.group))
     )
@@ -476,45 +476,50 @@ def group_report(
 
 def _screen_sections(group: _Group) -> Iterator[ReportSection]:
     """Yield the sections on a group for a screen."""
-    mode_tables = (group.prevalence(), group.modes(), *group.categories(), *group.of_judges())
-    yield ReportSection("modes", "modes", existing_tables(*mode_tables))
+    mode_tables = existing_parts(
+        group.prevalence(),
+        group.modes(),
+        *group.categories(),
+        group.stratified(),
+        group.corrected(),
+    )
+    yield ReportSection("modes", "modes", mode_tables)
     onset_notes = () if group.places is not None else (_no_places_note(group.signatures),)
-    yield ReportSection("onset", "onset", existing_tables(*group.onset_tables()), notes=onset_notes)
-    yield ReportSection("together", "together", existing_tables(group.matrix(), group.pairs()))
+    yield ReportSection("onset", "onset", group.onset_tables(), notes=onset_notes)
+    yield ReportSection("together", "together", existing_parts(group.matrix(), group.pairs()))
     strategies = group.strategies_table()
     if strategies is not None:
         yield ReportSection("helps", "what helps", (strategies, *_measured_effects(group.extras)))
 
 
-def _page_of(group: _Group) -> Iterator[model.Part]:
-    """Yield the charts, tables and texts of a group's page, in their order."""
-    charts_by_kind = group_charts(group.signatures, group.name)
-
-    def charts_of(*kinds: str) -> Iterator[model.Chart]:
-        return (charts_by_kind[kind] for kind in kinds if kind in charts_by_kind)
-
-    yield from _prevalence_of(group, charts_by_kind)
-    yield from existing_tables(group.scores())
-    yield from charts_of("prevalence", "difference")
-    yield from existing_tables(group.modes(), group.counts(), *group.of_judges())
-    yield from charts_of("distribution", "shapes", "categories")
-    yield from existing_tables(*group.categories())
-    yield from charts_of("onset", "chains")
-    yield from existing_tables(*group.onset_tables())
-    yield from existing_tables(*group.lengths())
-    yield from charts_of("order", "together")
-    yield from existing_tables(group.pairs())
-    yield from group.strategy_texts()
-    yield from group.example_texts()
-
-
-def _prevalence_of(
-    group: _Group, charts_by_kind: Mapping[str, model.Chart]
-) -> Iterator[model.Part]:
-    """Yield the chart and the table of how often each mode occurs in a group."""
-    if "occurrence" in charts_by_kind:
-        yield charts_by_kind["occurrence"]
-    yield from existing_tables(group.prevalence())
+def _page_parts(group: _Group) -> tuple[model.Part, ...]:
+    """Return the charts, tables and texts of a group's page, in their order."""
+    charts = group_charts(group.signatures, group.name)
+    return existing_parts(
+        charts.get("occurrence"),
+        group.prevalence(),
+        group.scores(),
+        charts.get("prevalence"),
+        charts.get("difference"),
+        group.modes(),
+        group.counts(),
+        group.stratified(),
+        group.corrected(),
+        charts.get("distribution"),
+        charts.get("shapes"),
+        charts.get("categories"),
+        *group.categories(),
+        charts.get("onset"),
+        charts.get("chains"),
+        *group.onset_tables(),
+        group.length_table("length", "spans", _P_ADJUSTED),
+        group.length_table("hazard", "steps"),
+        charts.get("order"),
+        charts.get("together"),
+        group.pairs(),
+        *group.strategy_texts(),
+        *group.example_texts(),
+    )
 
 
 def _report_description(signatures: SignatureReport, grouping: str) -> str:
@@ -974,12 +979,7 @@ class _Group(GroupFigures):
         text = f"Modes with verdicts on fewer traces (failed/successful): {', '.join(parts)}."
         yield from applicable((parts, Note(text, "judged_on_fewer")))
 
-    def of_judges(self) -> Iterator[Table | None]:
-        """Yield the tables of differences within models and of corrected prevalences."""
-        yield self._stratified_table()
-        yield self._corrected_table()
-
-    def _stratified_table(self) -> Table | None:
+    def stratified(self) -> Table | None:
         """Make the table of differences between failed and successful traces within models."""
         figures_by_code = self.signatures.figures_by_key("stratified", self.name)
         if not figures_by_code or not self.compares:
@@ -1023,7 +1023,7 @@ class _Group(GroupFigures):
             (reversed_codes, _OPPOSITE_SIGN),
         )
 
-    def _corrected_table(self) -> Table | None:
+    def corrected(self) -> Table | None:
         """Make the table of prevalences corrected for the judge's errors."""
         rows = [
             Row(
@@ -1111,19 +1111,24 @@ class _Group(GroupFigures):
 
     # Places.
 
-    def onset_tables(self) -> Iterator[Table | None]:
-        """Yield the tables on the positions and the order of failures, and on what follows them."""
+    def onset_tables(self) -> tuple[Table, ...]:
+        """Return the tables on the positions and the order of failures, and on what follows them.
+
+        They are missing if no label has a place.
+        """
         places = self.places
         if places is None or not places.count("traces"):
-            return
-        yield self._tenths_table(places)
-        yield self._first_modes_table(places)
-        yield self._transitions_table()
-        yield self._onsets_table()
-        yield self._after_fatal_table(places)
-        yield self._cost_table()
-        yield self._order_table()
-        yield self._chains_table()
+            return ()
+        return existing_parts(
+            self._tenths_table(places),
+            self._first_modes_table(places),
+            self._transitions_table(),
+            self._onsets_table(),
+            self._after_fatal_table(places),
+            self._cost_table(),
+            self._order_table(),
+            self._chains_table(),
+        )
 
     def _traces_with_place(self) -> str:
         """Return the words for the traces with a failure and labels on spans."""
@@ -1493,13 +1498,15 @@ class _Group(GroupFigures):
             "come from the taxonomy."
         )
 
-    def lengths(self) -> Iterator[Table | None]:
-        """Yield the tables of shares by the length of runs, and of hazards by span number."""
-        yield self._length_table("length", "spans", _P_ADJUSTED)
-        yield self._length_table("hazard", "steps")
+    def length_table(self, scope: str, unit: str, *further_columns: str) -> Table | None:
+        """Make a table of rates of the modes in bins of the length of runs; None without any.
 
-    def _length_table(self, scope: str, unit: str, *further_columns: str) -> Table | None:
-        """Make the table of the rates of modes in bins of spans or steps (``unit``), or None."""
+        Args:
+            scope: ``length`` for shares by the length of the run, ``hazard`` for the hazards in
+                ranges of span numbers.
+            unit: The unit of the bins.
+            further_columns: The lines of columns after the bins, as for ``columns``.
+        """
         figures_by_code = {
             code: figures
             for code, figures in self.signatures.figures_by_key(scope, self.name).items()
@@ -1716,7 +1723,7 @@ def _trend_section(signatures: SignatureReport, axis: TrendAxis) -> ReportSectio
             ("all", "trend-all", "Trend in all traces"),
         )
     ]
-    parts = existing_tables(*map(_without_undefined_columns, tables))
+    parts = existing_parts(*map(_without_undefined_columns, tables))
     return ReportSection("trend", f"Trend by {signatures.inputs.by}", parts)
 
 

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from mast_tui.counts import counted
 from mast_tui.figures.record import PAIR, FigureTable
 from mast_tui.figures.spans.report import THRESHOLDS, SpanAgreement
+from mast_tui.grouping import values_by_key
 from mast_tui.reports.model import (
     CODE,
     MODE,
@@ -20,7 +21,7 @@ from mast_tui.reports.model import (
     Row,
     Table,
     columns,
-    existing_tables,
+    existing_parts,
     figure_cell,
     figure_cells,
 )
@@ -105,7 +106,7 @@ def places_section(spans: SpanAgreement) -> ReportSection:
     """Make the section on agreement about places: the spans and quotes that annotators marked."""
     if not spans.compared:
         return ReportSection("spans", "Places", notes=(_nothing_compared_note(spans.not_at_hand),))
-    tables = existing_tables(
+    tables = existing_parts(
         _modes_table(spans),
         _overlaps_table(spans),
         _pairs_table(spans),
@@ -316,9 +317,9 @@ def _f1_sentences(figures: FigureTable) -> Iterator[str]:
     if exact.value is None:
         yield from why_undefined([("F1", exact)], _UNDEFINED, {})
         return
-    overlaps_by_f1: dict[str, list[str]] = {}
-    for overlap, f1 in figures.values("f1_overlap").items():
-        overlaps_by_f1.setdefault(fixed_number(f1 or 0.0), []).append(overlap)
+    overlaps_by_f1 = values_by_key(
+        (fixed_number(f1 or 0.0), overlap) for overlap, f1 in figures.values("f1_overlap").items()
+    )
     if len(overlaps_by_f1) > 1:
         f1_texts = ", ".join(
             f"{f1} at {overlaps[0]}" + (f" to {overlaps[-1]}" if len(overlaps) > 1 else "")

@@ -19,7 +19,7 @@ from mast_tui.figures.signatures.model import (
     UNKNOWN,
     Rules,
 )
-from mast_tui.figures.signatures.modes import Counts, mode_figures
+from mast_tui.figures.signatures.modes import TraceCounts, mode_figures
 from mast_tui.figures.signatures.report import stated_for
 from mast_tui.parallel import LostItem, Workers, each
 from mast_tui.reports.signature_document import mode_document
@@ -429,11 +429,7 @@ class _Counts:
         """Return the number of modes per trace in a cell of failed traces."""
         counts = self._counts_of_cells(cell)
         # The mean number of modes in a failed trace is the sum of these shares.
-        shares = [
-            present / judged
-            for present, judged in zip(counts.present, counts.judged, strict=True)
-            if judged
-        ]
+        shares = [mode.present / mode.judged for mode in counts if mode.judged]
         traces_by_mode_count = np.trim_zeros(self._traces_by_mode_count[cell], "b").tolist()
         return {
             "value": sum(shares) if shares else None,
@@ -441,21 +437,22 @@ class _Counts:
             "distribution": {str(n): count for n, count in enumerate(traces_by_mode_count)},
         }
 
-    def _counts_of_cells(self, cells: int | slice) -> Counts:
-        """Return the numbers of present and of judged traces of each mode in some cells."""
+    def _counts_of_cells(self, cells: int | slice) -> list[TraceCounts]:
+        """Return the numbers of traces with each mode, and judged on it, in some cells."""
         present, absent = (
             np.atleast_2d(self._verdicts[value][cells]).sum(axis=0) for value in (PRESENT, ABSENT)
         )
-        return Counts(tuple(present.tolist()), tuple((present + absent).tolist()))
+        return list(map(TraceCounts.unweighted, present.tolist(), (present + absent).tolist()))
 
-    def _categories_json(self, groups: Iterable[Group], all_counts: Counts) -> Document:
+    def _categories_json(self, groups: Iterable[Group], counts: Iterable[TraceCounts]) -> Document:
         """Return the number of present verdicts of each category, and its share of all."""
-        total = sum(all_counts.present)
+        present_counts = [mode.present for mode in counts]
+        total = sum(present_counts)
         categories: Document = {}
         for ident, name, slugs in groups:
             count = sum(
                 present
-                for mode, present in zip(self._modes, all_counts.present, strict=True)
+                for mode, present in zip(self._modes, present_counts, strict=True)
                 if mode.slug in slugs
             )
             share = count / total if total else None

@@ -201,8 +201,8 @@ def test_interval_of_independent_arms_is_that_of_welch() -> None:
 
 def test_corrections_of_a_judge_are_not_rounded_in_the_test() -> None:
     labelled = np.ones(12, dtype=np.int64)
-    first = replace(means([0.3 + i / 100 for i in range(12)]), labelled=labelled)
-    second = replace(means([0.1] * 12), labelled=labelled)
+    first = replace(means([0.3 + i / 100 for i in range(12)]), labelled_runs=labelled)
+    second = replace(means([0.1] * 12), labelled_runs=labelled)
     assert difference(first, second, "share").p_value == pytest.approx(2 / 2**12)
 
 

@@ -14,7 +14,7 @@ from mast_tui.figures.judge.report import JudgeReport, judge_json, judge_report
 from mast_tui.figures.prevalence import prediction_powered
 from mast_tui.figures.record import Figure, FigureScope, rate_json
 from mast_tui.figures.signatures.model import ABSENT, PRESENT, UNRESOLVED
-from mast_tui.figures.signatures.modes import Counts, differences
+from mast_tui.figures.signatures.modes import TraceCounts, counts_by_mode, differences
 from mast_tui.figures.signatures.report import SignatureReport, signature_report
 from mast_tui.gold.model import GoldMixJson, gold_words
 from mast_tui.reports.judge import judge_section
@@ -41,9 +41,9 @@ MIX: GoldMixJson = {
 MODE = FigureScope("mode")
 
 
-def compared(first: Counts, second: Counts) -> tuple[Figure, Figure]:
+def compared(first: TraceCounts, second: TraceCounts) -> tuple[Figure, Figure]:
     """Return the difference and the ratio of the only mode."""
-    ((difference, ratio, *_),) = differences(first, second, ("failed", "succeeded"), [MODE])
+    ((difference, ratio, *_),) = differences([first], [second], ("failed", "succeeded"), [MODE])
     return difference, ratio
 
 
@@ -68,16 +68,16 @@ def test_share_with_unresolved_verdicts_has_bounds() -> None:
 
 def test_bounds_are_weighted_like_the_share() -> None:
     verdicts = np.array([[PRESENT], [ABSENT], [UNRESOLVED]], dtype=np.uint8)
-    plain = Counts.from_verdicts(verdicts)
-    assert plain.rate(0, MODE).bounds == pytest.approx((1 / 3, 2 / 3))
-    heavy = Counts.from_verdicts(verdicts, np.array([1.0, 1.0, 6.0]))
-    assert heavy.rate(0, MODE).bounds == pytest.approx((1 / 8, 7 / 8))
-    assert plain.more_labels(0) is None
+    (plain,) = counts_by_mode(verdicts)
+    assert plain.rate(MODE).bounds == pytest.approx((1 / 3, 2 / 3))
+    (heavy,) = counts_by_mode(verdicts, np.array([1.0, 1.0, 6.0]))
+    assert heavy.rate(MODE).bounds == pytest.approx((1 / 8, 7 / 8))
+    assert plain.more_labels is None
 
 
 def test_difference_is_bounded_by_the_bounds_of_its_sides() -> None:
-    first = Counts((6,), (16,), unresolved=(4,), doubtful=(4.0,))
-    difference, ratio = compared(first, Counts((5,), (20,)))
+    first = replace(TraceCounts.unweighted(6, 16), unresolved=4, unresolved_weight=4.0)
+    difference, ratio = compared(first, TraceCounts.unweighted(5, 20))
     # 6 to 10 of 20, less 5 of 20.
     assert difference.bounds == pytest.approx((0.05, 0.25))
     assert difference.value == pytest.approx(6 / 16 - 5 / 20)
@@ -89,12 +89,12 @@ def test_difference_is_bounded_by_the_bounds_of_its_sides() -> None:
 def test_difference_of_fewer_than_five_traces_has_no_interval(
     first: tuple[int, int], second: tuple[int, int]
 ) -> None:
-    first_counts, second_counts = (Counts((hits,), (n,)) for hits, n in (first, second))
+    first_counts, second_counts = (TraceCounts.unweighted(*counts) for counts in (first, second))
     difference, ratio = compared(first_counts, second_counts)
     assert difference.value is not None
     assert difference.interval is ratio.interval is None
     assert difference.withheld == "few_traces"
-    enough, _ = compared(Counts((2,), (5,)), Counts((3,), (9,)))
+    enough, _ = compared(TraceCounts.unweighted(2, 5), TraceCounts.unweighted(3, 9))
     assert enough.interval == newcombe(2, 5, 3, 9)
 
 

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from mast_tui.figures.agreement.coefficients import NoInterval
 from mast_tui.figures.agreement.counting import PRESENT, VerdictArray, numbered_rows
-from mast_tui.figures.bootstrap import Interval
+from mast_tui.figures.bootstrap import Floats, Interval
 from mast_tui.figures.intervals import Z
 from mast_tui.figures.record import Figure, FigureScope
 from mast_tui.figures.significance import benjamini_hochberg
@@ -86,7 +86,7 @@ class Catch:
 
     Attributes:
         unit_count: The number of units.
-        finders: The numbers of the finders.
+        finders: The indices of the finders among all finders.
         caught: Found failures × finders: True if the finder found the failure.
     """
 
@@ -100,7 +100,7 @@ class Catch:
         return np.asarray(self.caught.sum(axis=1))
 
     @property
-    def lone_counts(self) -> NDArray[np.float64]:
+    def lone_counts(self) -> Floats:
         """The number of failures that each finder alone found."""
         return np.asarray(self.caught[self.finder_counts == 1].sum(axis=0), dtype=np.float64)
 
@@ -148,17 +148,12 @@ def capture(
     together = _combined_test(all_catches, len(names), [test.p_value for test in tests])
     dependent = None if together.p_value is None else together.p_value < ALPHA
     estimates = partial(missed_figures, dependent=bool(dependent), with_intervals=with_intervals)
-    adjusted = benjamini_hochberg([test.p_value for test in tests])
     figures: list[Figure] = []
     for code, catches in catches_by_code.items():
         figures += estimates(catches, FigureScope("missed", taxonomy, mode=code))
     figures += estimates(all_catches, FigureScope("missed_pooled", taxonomy))
-    for (first, second), test, p_adjusted in zip(pairs, tests, adjusted, strict=True):
-        scope = FigureScope("missed_pair", taxonomy, subject=(names[first], names[second]))
-        figures.append(scope.number("n", test.n))
-        figures.append(scope.number("odds_ratio", test.odds_ratio, n=test.n))
-        figures.append(scope.number("p_value", test.p_value, n=test.n))
-        figures.append(scope.number("p_adjusted", p_adjusted, n=test.n))
+    name_pairs = [(names[first], names[second]) for first, second in pairs]
+    figures += _pair_test_figures(dict(zip(name_pairs, tests, strict=True)), taxonomy)
     figures.append(FigureScope("missed_together", taxonomy).number("p_value", together.p_value))
     left_out = FigureScope("missed_left_out", taxonomy)
     suggested_counts = (has_verdict & suggested[:, :, None]).sum(axis=(1, 2)).tolist()
@@ -166,6 +161,22 @@ def capture(
     absent_count = int((present.any(axis=0) & settled_absent).sum())
     figures.append(left_out.number("settled_absent", absent_count))
     return Capture(tuple(names), dependent, together.find_same_failures, tuple(figures))
+
+
+def _pair_test_figures(
+    tests: Mapping[tuple[str, str], Dependence], taxonomy: str
+) -> Iterator[Figure]:
+    """Yield the tests of pairs of finders, with p-values adjusted over the pairs."""
+    adjusted = benjamini_hochberg([test.p_value for test in tests.values()])
+    for (pair, test), p_adjusted in zip(tests.items(), adjusted, strict=True):
+        scope = FigureScope("missed_pair", taxonomy, subject=pair)
+        yield scope.number("n", test.n)
+        values = {
+            "odds_ratio": test.odds_ratio,
+            "p_value": test.p_value,
+            "p_adjusted": p_adjusted,
+        }
+        yield from scope.counts(values, n=test.n)
 
 
 def _catches_of_mode(looked: NDArray[np.bool_], caught: NDArray[np.bool_]) -> Iterator[Catch]:
@@ -202,11 +213,13 @@ def missed_figures(
     """
     unit_count = sum(catch.unit_count for catch in catches)
     caught_count = sum(len(catch.caught) for catch in catches)
-    once_count = sum(int((catch.finder_counts == 1).sum()) for catch in catches)
     yield scope.number("n", unit_count)
-    yield scope.number("found", caught_count, n=unit_count)
-    yield scope.number("found_once", once_count, n=unit_count)
-    yield scope.number("found_twice", sum(catch.twice_count for catch in catches), n=unit_count)
+    caught_counts = {
+        "found": caught_count,
+        "found_once": sum(int((catch.finder_counts == 1).sum()) for catch in catches),
+        "found_twice": sum(catch.twice_count for catch in catches),
+    }
+    yield from scope.counts(caught_counts, n=unit_count)
     if not caught_count:
         undefined = Figure(reason="no_variance" if unit_count else "no_overlap")
         yield scope.figure("missed", undefined, n=unit_count)
@@ -220,22 +233,21 @@ def missed_figures(
         )
         for catch in catches
     )
-    missed = Figure(value=missed_count)
-    caught_share = Figure(value=caught_count / (caught_count + missed_count))
     withheld = _withheld_reason(catches, dependent) if with_intervals else None
-    if withheld is not None:
-        missed = replace(missed, reason=withheld.reason, needs=withheld.needs)
-        caught_share = replace(caught_share, reason=withheld.reason, needs=withheld.needs)
-    elif with_intervals:
+    reason, needs = withheld or ("", None)
+    missed_interval = None
+    share_interval = None
+    if with_intervals and withheld is None:
         lowest, highest = _missed_interval(catches, missed_count)
-        missed = replace(missed, interval=(lowest, highest))
-        caught_share = replace(
-            caught_share,
-            interval=(
-                caught_count / (caught_count + highest),
-                caught_count / (caught_count + lowest),
-            ),
+        missed_interval = (lowest, highest)
+        share_interval = (
+            caught_count / (caught_count + highest),
+            caught_count / (caught_count + lowest),
         )
+    missed = Figure(value=missed_count, interval=missed_interval, reason=reason, needs=needs)
+    caught_share = replace(
+        missed, value=caught_count / (caught_count + missed_count), interval=share_interval
+    )
     yield scope.figure("missed", missed, n=unit_count)
     yield scope.figure("share_found", caught_share, n=unit_count)
 
@@ -254,7 +266,7 @@ def _missed_interval(catches: Sequence[Catch], missed_count: float) -> Interval:
     )
 
 
-def unseen_count(lone_counts: NDArray[np.float64], twice_count: float) -> float:
+def unseen_count(lone_counts: Floats, twice_count: float) -> float:
     """Estimate the number of failures that no finder found.
 
     The estimate is (f₁² − Σ Z²) / (2 (f₂ + 1)). f₁ failures were found by one finder, f₂ by two,
@@ -270,7 +282,7 @@ def unseen_count(lone_counts: NDArray[np.float64], twice_count: float) -> float:
     return _sum_of_pair_products(lone_counts) / (twice_count + 1)
 
 
-def sadinle_interval(lone_counts: NDArray[np.float64], twice_count: float) -> Interval:
+def sadinle_interval(lone_counts: Floats, twice_count: float) -> Interval:
     """Return the interval of the number of failures that no finder found, for one ``Catch``.
 
     For two finders it is Sadinle's transformed logit interval (2009, Communications in Statistics:
@@ -319,7 +331,7 @@ def lognormal_interval(catches: Sequence[Catch]) -> Interval:
     return centre / factor - 0.5, centre * factor
 
 
-def _sum_of_pair_products(lone_counts: NDArray[np.float64]) -> float:
+def _sum_of_pair_products(lone_counts: Floats) -> float:
     """Return the sum, over pairs of finders, of the products of their lone counts."""
     return float((lone_counts.sum() ** 2 - (lone_counts**2).sum()) / 2)
 
@@ -345,8 +357,8 @@ def dependence(catches: Sequence[Catch], first: int, second: int) -> Dependence:
 
     Args:
         catches: The found failures, by mode and group of finders.
-        first: The number of one finder.
-        second: The number of the other finder.
+        first: The index of one finder among all finders.
+        second: The index of the other finder.
     """
     tables = [
         _pair_table(catch, first, second)
@@ -433,9 +445,7 @@ def _combined_test(
     return _CombinedTest(0.5 - atan(mean_tangent) / pi, bool(scores.sum() > 0))
 
 
-def interaction_scores(
-    catches: Sequence[Catch], finder_count: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def interaction_scores(catches: Sequence[Catch], finder_count: int) -> tuple[Floats, Floats]:
     """Return, for each pair of finders, how many more failures both found than expected.
 
     This is the score of the pair's interaction in a log-linear model of independent finders
@@ -459,16 +469,16 @@ def interaction_scores(
         pair_numbers = [pairs.index(pair) for pair in combinations(catch.finders, 2)]
         caught_count = len(catch.caught)
         first, second = np.array(list(combinations(range(len(skills)), 2))).T
-        caught_counts = (catch.caught[:, first] & catch.caught[:, second]).sum(axis=0)
+        caught_by_both = (catch.caught[:, first] & catch.caught[:, second]).sum(axis=0)
         expected, covariance = _moments_of_pairs(skills, first, second)
-        scores[pair_numbers] += caught_counts - caught_count * expected
+        scores[pair_numbers] += caught_by_both - caught_count * expected
         covariances[np.ix_(pair_numbers, pair_numbers)] += caught_count * covariance
     return scores, covariances
 
 
 def _moments_of_pairs(
-    skills: NDArray[np.float64], first: NDArray[np.int_], second: NDArray[np.int_]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    skills: Floats, first: NDArray[np.int_], second: NDArray[np.int_]
+) -> tuple[Floats, Floats]:
     """Return the chances that both finders of a pair find a failure, and their covariances.
 
     The covariances are conditional on the number of failures that each finder found. ``skills`` has
@@ -495,23 +505,23 @@ def _moments_of_pairs(
     return probabilities @ has_both, residual_covariance
 
 
-def _finder_skills(catch: Catch) -> NDArray[np.float64] | None:
+def _finder_skills(catch: Catch) -> Floats | None:
     """Estimate the share of failures that each finder finds, by maximum likelihood.
 
     Finders are taken as independent. The result is None if the estimate is impossible or too
     expensive.
     """
-    found_count = len(catch.caught)
+    caught_count = len(catch.caught)
     counts_by_finder = catch.caught.sum(axis=0).astype(np.float64)
-    if not 2 < len(counts_by_finder) <= _MOST_FINDERS or counts_by_finder.sum() <= found_count:
+    if not 2 < len(counts_by_finder) <= _MOST_FINDERS or counts_by_finder.sum() <= caught_count:
         return None
-    low = float(found_count)
-    high = _MOST_FAILURES * found_count
-    # Bisect for the number of all failures, of which the finders would find ``found_count``.
+    low = float(caught_count)
+    high = _MOST_FAILURES * caught_count
+    # Bisect for the number of all failures, of which the finders would find ``caught_count``.
     while high / low > 1 + 1e-12:
         failure_count = sqrt(low * high)
         expected_caught = failure_count * (1 - prod(1 - counts_by_finder / failure_count))
-        if expected_caught < found_count:
+        if expected_caught < caught_count:
             low = failure_count
         else:
             high = failure_count

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from mast_tui.figures.agreement.coefficients import NoInterval, Undefined, mean_of_defined
 from mast_tui.figures.bootstrap import (
+    Floats,
     Resampling,
     interval,
     mean_of_defined_values,
@@ -80,9 +81,6 @@ def numbered_rows(rows: NDArray[np.integer]) -> NDArray[np.int_]:
     return numbers
 
 
-Floats = NDArray[np.float64]
-Values = Mapping[str, Floats]
-
 _SHARED_ENOUGH: Final = 300
 """The number of shared traces from which the κ of a pair is never too low."""
 
@@ -110,6 +108,7 @@ class Sums:
         rated: Annotators × modes: True if there is any rating.
         rated_by_both: Pairs × traces × modes: True if both of the pair rated the mode in the trace.
         by_jackknife: Whether each further row leaves out one trace.
+        has_copies: Whether some traces are copies of each other, which count as one.
     """
 
     pairs: Floats
@@ -118,12 +117,6 @@ class Sums:
     rated_by_both: NDArray[np.bool_]
     by_jackknife: bool
     has_copies: bool = False
-    """True if some traces are copies of each other, which count as one."""
-
-    @property
-    def annotators(self) -> int:
-        """The number of annotators."""
-        return len(self.rated)
 
     def of_modes(self, modes: Sequence[int]) -> TableSums:
         """Add up the sums of the modes with these indices; each mode of a trace is a unit."""
@@ -153,7 +146,8 @@ class TableSums:
     """The counts of one table of units: those of ``Sums``, added up over modes.
 
     ``traces`` counts the traces in which two annotators or more rated a unit, ``pair_trace_counts``
-    the traces that each pair shares.
+    the traces that each pair shares. ``units`` counts the units with two ratings or more; copies of
+    a block count once.
     """
 
     pairs: Floats
@@ -163,7 +157,6 @@ class TableSums:
     pair_trace_counts: tuple[int, ...]
     by_jackknife: bool
     units: int
-    """The number of units with two ratings or more; copies of a block count once."""
     has_copies: bool = False
     rated_by_both: NDArray[np.bool_] = field(
         default_factory=lambda: np.zeros((0, 0, 0), dtype=bool)
@@ -404,51 +397,66 @@ def sums_of(
     shared = verdicts[:, list(shared_traces)]
     annotator_count, trace_count, mode_count = shared.shape
     pairs = list(combinations(range(annotator_count), 2))
-    pair_count = len(pairs)
     # For each mode, traces × columns.
     counts_by_mode: list[NDArray[np.integer[Any]]] = [
         _counts_of_mode(shared[:, :, mode]) for mode in range(mode_count)
     ]
     has_verdict = shared >= 0
-    rated_by_both = np.zeros((pair_count, trace_count, mode_count), dtype=np.bool_)
+    rated_by_both = np.zeros((len(pairs), trace_count, mode_count), dtype=np.bool_)
     for pair_number, (first, second) in enumerate(pairs):
         rated_by_both[pair_number] = has_verdict[first] & has_verdict[second]
 
-    own_blocks = None if blocks is None else blocks[list(shared_traces)]
-    block_of_trace = block_indices(own_blocks, trace_count)
+    shared_blocks = None if blocks is None else blocks[list(shared_traces)]
+    block_of_trace = block_indices(shared_blocks, trace_count)
     block_count = int(block_of_trace.max(initial=-1)) + 1
-    if block_count < trace_count:
+    has_copies = block_count < trace_count
+    if has_copies:
         counts_by_mode = [
             _counts_of_blocks(counts, block_of_trace, block_count) for counts in counts_by_mode
         ]
-        rated_by_block = np.zeros((block_count, pair_count, mode_count), dtype=np.bool_)
+        rated_by_block = np.zeros((block_count, len(pairs), mode_count), dtype=np.bool_)
         np.logical_or.at(rated_by_block, block_of_trace, np.moveaxis(rated_by_both, 1, 0))
         rated_by_both = np.moveaxis(rated_by_block, 0, 1)
 
     by_jackknife = resampling.count > 0 and block_count < resampled_from
     row_count = 1 + (block_count if by_jackknife else resampling.count)
-    pair_column_count = 4 * pair_count  # as in ``_counts_of_mode``
+    pair_column_count = 4 * len(pairs)  # as in ``_counts_of_mode``
     column_count = pair_column_count + len(rating_patterns(annotator_count))
     summed = np.zeros((row_count, mode_count, column_count))
-    for mode, counts in enumerate(counts_by_mode):
-        summed[0, mode] = counts.sum(axis=0, dtype=np.float64)
-        if by_jackknife:
-            summed[1:, mode] = summed[0, mode] - counts
-    if not by_jackknife:
-        # Single precision is faster, and exact up to this number of traces.
-        float_type = np.float32 if trace_count < _EXACT_SINGLES else np.float64
-        _fill_with_resamples(
-            summed[1:],
-            [counts.astype(float_type) for counts in counts_by_mode],
-            resamples(block_count, resampling),
-        )
+    _fill_with_sums(summed, counts_by_mode, block_count, None if by_jackknife else resampling)
     return Sums(
-        pairs=summed[:, :, :pair_column_count].reshape(row_count, mode_count, pair_count, 4),
+        pairs=summed[:, :, :pair_column_count].reshape(row_count, mode_count, len(pairs), 4),
         units_by_pattern=summed[:, :, pair_column_count:],
         rated=np.asarray((verdicts >= 0).any(axis=1)),
         rated_by_both=rated_by_both,
         by_jackknife=by_jackknife,
-        has_copies=block_count < trace_count,
+        has_copies=has_copies,
+    )
+
+
+def _fill_with_sums(
+    summed: Floats,
+    counts_by_mode: Sequence[NDArray[np.integer[Any]]],
+    block_count: int,
+    resampling: Resampling | None,
+) -> None:
+    """Fill the rows of ``summed`` (rows × modes × columns) with sums of counts over blocks.
+
+    The first row is over all blocks. The others are over resamples or, if ``resampling`` is None,
+    over all blocks but one. ``counts_by_mode`` has blocks × columns for each mode.
+    """
+    for mode, counts in enumerate(counts_by_mode):
+        summed[0, mode] = counts.sum(axis=0, dtype=np.float64)
+        if resampling is None:
+            summed[1:, mode] = summed[0, mode] - counts
+    if resampling is None:
+        return
+    # Single precision is faster, and exact up to this number of blocks.
+    float_type = np.float32 if block_count < _EXACT_SINGLES else np.float64
+    _fill_with_resamples(
+        summed[1:],
+        [counts.astype(float_type) for counts in counts_by_mode],
+        resamples(block_count, resampling),
     )
 
 

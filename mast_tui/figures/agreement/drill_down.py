@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import comb
+from operator import itemgetter
 
 from mast_tui.figures.agreement.counting import VALUE_OF
 from mast_tui.figures.agreement.report import StudyInput
@@ -50,7 +53,7 @@ def source_traces(
     verdicts_of_names = table.verdicts[rows]
     cells = verdicts_of_names[:, :, table.slugs.index(mode)]
     is_rated = (verdicts_of_names >= 0).all(axis=2) if complete else cells >= 0
-    traces = []
+    ranked_traces = []
     for column in (is_rated.sum(axis=0) > 1).nonzero()[0].tolist():
         trace_id = table.traces[column]
         # Annotators who have not finished the trace are left out, because None is an open verdict.
@@ -59,22 +62,13 @@ def source_traces(
             for name, cell in zip(names, cells[:, column].tolist(), strict=True)
             if trace_id in study.finished.get(name, frozenset())
         }
-        values = list(verdicts.values())
-        present_count = values.count(VerdictValue.PRESENT)
-        absent_count = values.count(VerdictValue.ABSENT)
-        rated_count = present_count + absent_count
-        pair_count = rated_count * (rated_count - 1) / 2
-        traces.append(SourceTrace(trace_id, verdicts, present_count * absent_count / pair_count))
-    return tuple(
-        sorted(
-            traces,
-            key=lambda trace: (
-                -trace.disagreement,
-                -list(trace.verdicts.values()).count(VerdictValue.PRESENT),
-                trace.trace_id,
-            ),
-        )
-    )
+        counts = Counter(verdicts.values())
+        present_count = counts[VerdictValue.PRESENT]
+        absent_count = counts[VerdictValue.ABSENT]
+        disagreement = present_count * absent_count / comb(present_count + absent_count, 2)
+        source = SourceTrace(trace_id, verdicts, disagreement)
+        ranked_traces.append(((-disagreement, -present_count, trace_id), source))
+    return tuple(source for _, source in sorted(ranked_traces, key=itemgetter(0)))
 
 
 def judged_source_traces(
@@ -92,24 +86,15 @@ def judged_source_traces(
         present come first. Then they are sorted by id.
     """
     value_of_answer = {True: VerdictValue.PRESENT, False: VerdictValue.ABSENT}
-    reference = judge_input.reference.name
-    traces = []
+    ranked_traces = []
     for (trace_id, slug), judge_says_present in units.judge.items():
         if slug == mode:
             reference_says_present = units.reference[trace_id, slug]
             verdicts = {
                 judge_input.judge: value_of_answer[judge_says_present],
-                reference: value_of_answer[reference_says_present],
+                judge_input.reference.name: value_of_answer[reference_says_present],
             }
             is_error = judge_says_present is not reference_says_present
-            traces.append(SourceTrace(trace_id, verdicts, float(is_error)))
-    return tuple(
-        sorted(
-            traces,
-            key=lambda trace: (
-                -trace.disagreement,
-                trace.verdicts[reference] is not VerdictValue.PRESENT,
-                trace.trace_id,
-            ),
-        )
-    )
+            source = SourceTrace(trace_id, verdicts, float(is_error))
+            ranked_traces.append(((not is_error, not reference_says_present, trace_id), source))
+    return tuple(source for _, source in sorted(ranked_traces, key=itemgetter(0)))

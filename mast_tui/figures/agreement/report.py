@@ -296,7 +296,7 @@ def more_traces(scope: FigureScope, kappa: Figure, n: int) -> Iterator[Figure]:
     yield scope.number("width", high - low)
 
 
-class Tables:
+class AgreementTables:
     """The tables of some annotators' verdicts, all with the same resamples.
 
     Args:
@@ -365,7 +365,7 @@ class Tables:
         )
 
     def figures(self, scope: FigureScope, modes: Sequence[int] | None = None) -> Iterator[Figure]:
-        """Yield the figures of all annotators on some modes in one table, then those of each pair.
+        """Yield the figures of all annotators on some modes together, then those of each pair.
 
         Args:
             scope: The scope of the figures.
@@ -387,11 +387,13 @@ class Tables:
         shared_verdicts = verdicts[:, self._shared_traces]
         yield from scope.numbers("unsure", counts_of(self._names, shared_verdicts, UNSURE))
         for pair_number, pair in enumerate(combinations(self._names, 2)):
-            pair_sums = self._sums_by_pair.get(pair_number)
-            table = (
-                sums.pair(pair_number) if pair_sums is None else pair_sums.of_modes(mode_indices)
+            # A pair that shares few of the traces is resampled over its own traces.
+            pair_sums = (
+                self._sums_by_pair[pair_number].of_modes(mode_indices)
+                if pair_number in self._sums_by_pair
+                else sums.pair(pair_number)
             )
-            yield from _pair_figures(table, scope.of_pair(pair), pair)
+            yield from _pair_figures(pair_sums, scope.of_pair(pair), pair)
         # Then κ of all annotators has no interval.
         if sums.has_pairs_with_few_traces:
             keys = map(PAIR.join, combinations(self._names, 2))
@@ -570,9 +572,9 @@ class _ResampledStudy:
         """The indices of the traces that two annotators or more have finished."""
         return np.flatnonzero(self.finished.sum(axis=0) > 1)
 
-    def tables(self, verdicts: VerdictArray) -> Tables:
+    def tables(self, verdicts: VerdictArray) -> AgreementTables:
         """Return the tables of agreement over verdicts (annotators × all traces × modes)."""
-        return Tables(
+        return AgreementTables(
             names=self.study.annotators,
             verdicts=verdicts,
             shared_traces=self.shared_traces.tolist(),
@@ -625,16 +627,16 @@ def _study_figures(resampled_study: _ResampledStudy) -> Iterator[Figure]:
         blocks=resampled_study.block_numbers[resampled_study.shared_traces],
         scope=resampled_study.scope("sets", slugs, where=(COMPLETE,)),
     )
-    block_scope = resampled_study.scope("blocks", slugs)
-    yield block_scope.number("traces", resampled_study.blocks.traces)
-    yield block_scope.number("distinct", resampled_study.blocks.distinct)
+    blocks = resampled_study.blocks
+    block_counts = {"traces": blocks.traces, "distinct": blocks.distinct}
+    yield from resampled_study.scope("blocks", slugs).counts(block_counts)
     for name, traces in study.rounds.items():
         yield from _round_figures(resampled_study, name, traces)
     for name, retest in study.retests.items():
         if name in study.annotators:
-            yield from _figures_of_two_readings(resampled_study, "retest", (name,), retest)
+            yield from _figures_of_two_rows(resampled_study, "retest", (name,), retest)
     for agent_table in study.agents:
-        yield from _figures_of_two_readings(
+        yield from _figures_of_two_rows(
             resampled_study, "agent", agent_table.annotators, agent_table
         )
     for column, mode in enumerate(study.modes):
@@ -705,7 +707,7 @@ def _round_figures(
     table = resampled_study.study.verdicts
     in_round = np.array([trace in traces for trace in table.traces], dtype=np.bool_)
     shared_traces = np.flatnonzero(resampled_study.finished[:, in_round].sum(axis=0) > 1)
-    tables = Tables(
+    tables = AgreementTables(
         names=table.annotators,
         verdicts=table.verdicts[:, in_round],
         shared_traces=shared_traces.tolist(),
@@ -719,12 +721,12 @@ def _round_figures(
     yield from tables.figures(resampled_study.scope("round_pooled", table.slugs, group=round_name))
 
 
-def _figures_of_two_readings(
+def _figures_of_two_rows(
     resampled_study: _ResampledStudy, scope_name: str, subject: tuple[str, ...], table: VerdictTable
 ) -> Iterator[Figure]:
-    """Yield the agreement of the two readings in a table, all modes pooled.
+    """Yield the agreement of the two rows of a table, all modes pooled.
 
-    The readings are an annotator's first pass and retest, or those of an agent and a person.
+    The rows are the verdicts of an annotator's first pass and retest, or of an agent and a person.
     """
     sums = sums_of(table.verdicts, range(len(table.traces)), resampled_study.resampling)
     scope = replace(resampled_study.scope(scope_name, table.slugs), subject=subject)

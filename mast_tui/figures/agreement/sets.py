@@ -26,11 +26,10 @@ from mast_tui.figures.agreement.counting import (
     numbered_rows,
     with_interval,
 )
-from mast_tui.figures.bootstrap import NO_RESAMPLING, Resampling, resamples
+from mast_tui.figures.bootstrap import NO_RESAMPLING, Floats, Resampling, resamples
 from mast_tui.figures.jackknife import FEWEST, MANY, Scale
 from mast_tui.figures.record import Figure, FigureScope
 
-Floats = NDArray[np.float64]
 Members = NDArray[np.bool_]
 """Sets × elements: True if the element is in the set."""
 
@@ -168,28 +167,39 @@ def set_alphas(
     block_of_unit = block_indices(None if blocks is None else blocks[compared_units], unit_count)
     block_count = int(block_of_unit.max()) + 1
     by_jackknife = resampling.count > 0 and block_count < MANY
-    # The jackknife gives each block in turn the weight 0.
-    weight_batches = (
-        [1 - np.eye(block_count)] if by_jackknife else resamples(block_count, resampling)
-    )
-    # For each distance: α of all units, then α of the resamples.
-    alphas_by_distance = [[table.alpha(np.ones((1, unit_count)))] for table in tables]
-    for weights in weight_batches:
-        for table, alphas in zip(tables, alphas_by_distance, strict=True):
-            alphas.append(table.alpha(weights[:, block_of_unit].astype(np.float64)))
-
     withheld: NoInterval | None = None
     if block_count < FEWEST:
         withheld = NoInterval("copied_blocks" if block_count < unit_count else "few_traces", FEWEST)
     return [
         with_interval(
-            np.concatenate(alphas),
+            alphas,
             "no_variance",
             Scale(lowest=-1.0) if by_jackknife else None,
             withheld=withheld,
         )
-        for alphas in alphas_by_distance
+        for alphas in _alphas_by_distance(
+            tables, block_of_unit, None if by_jackknife else resampling
+        )
     ]
+
+
+def _alphas_by_distance(
+    tables: Sequence[_DistanceTable], block_of_unit: NDArray[np.int_], resampling: Resampling | None
+) -> list[Floats]:
+    """Return for each distance α of all units, then α of the resamples.
+
+    If ``resampling`` is None, α without each block in turn replaces that of the resamples.
+    """
+    block_count = int(block_of_unit.max()) + 1
+    # The jackknife gives each block in turn the weight 0.
+    weight_batches = (
+        [1 - np.eye(block_count)] if resampling is None else resamples(block_count, resampling)
+    )
+    alphas_by_distance = [[table.alpha(np.ones((1, len(block_of_unit))))] for table in tables]
+    for weights in weight_batches:
+        for table, alphas in zip(tables, alphas_by_distance, strict=True):
+            alphas.append(table.alpha(weights[:, block_of_unit].astype(np.float64)))
+    return list(map(np.concatenate, alphas_by_distance))
 
 
 def _why_no_alpha(has_value: NDArray[np.bool_], unit_count: int) -> Undefined:

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.bootstrap import RESAMPLING, Resampling
+from mast_tui.figures.bootstrap import RESAMPLING, Floats, Resampling
 from mast_tui.figures.intervals import newcombe_paired
 from mast_tui.figures.jackknife import Scale, Spread, scale_of_mean
 from mast_tui.figures.judge.confusion import (
@@ -219,8 +219,7 @@ def _figures_of_both(
     is_judged = cells[..., 0, :].any(axis=-1)  # the same units for both judges
     counts = _joint_counts(_is_right(cells[is_judged]))
     yield scope.number("n", int(is_judged.sum()))
-    for statistic, count in zip(_JOINT_COUNTS, counts, strict=True):
-        yield scope.number(statistic, count)
+    yield from scope.counts(dict(zip(_JOINT_COUNTS, counts, strict=True)))
     yield scope.number("p_value", p_value)
     figures_from_sums = figures_of_mode if is_mode else figures_of
     first_figures, second_figures = map(figures_from_sums, sums_of_both)
@@ -265,9 +264,7 @@ def _figure_difference(
     return replace(scaled, value=value, interval=interval)
 
 
-def _differences_of_shares(
-    differences: Mapping[str, Figure], cells: NDArray[np.float64]
-) -> dict[str, Figure]:
+def _differences_of_shares(differences: Mapping[str, Figure], cells: Floats) -> dict[str, Figure]:
     """Return the differences of the shares of one mode, with Newcombe's paired intervals.
 
     The reference alone decides the cases of such a share, so both judges have the same cases.

@@ -9,10 +9,9 @@ from functools import partial
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mast_tui.figures.agreement.coefficients import mean_of_defined
-from mast_tui.figures.bootstrap import Resampling, mean_of_defined_values
+from mast_tui.figures.bootstrap import Floats, Resampling, mean_of_defined_values
 from mast_tui.figures.intervals import share
 from mast_tui.figures.jackknife import scale_of_mean, spread_of_traces, why_no_mean_interval
 from mast_tui.figures.judge.input import JudgeInput, Unit
@@ -118,7 +117,7 @@ def compared_units(judge_input: JudgeInput, *, with_seen: bool = False) -> Compa
     )
 
 
-def unit_cells(units: Compared, modes: Sequence[str]) -> NDArray[np.float64]:
+def unit_cells(units: Compared, modes: Sequence[str]) -> Floats:
     """Return the cell of the 2 × 2 table of judge and reference to which each unit belongs.
 
     Args:
@@ -224,8 +223,7 @@ def _table_figures(
     tp, fp, fn, tn = (int(count) for count in table)
     unit_count = tp + fp + fn + tn
     yield scope.number("n", unit_count)
-    for name, count in zip(_CELLS, (tp, fp, fn, tn), strict=True):
-        yield scope.number(name, count)
+    yield from scope.counts(dict(zip(_CELLS, (tp, fp, fn, tn), strict=True)))
     for side, present_count in (("judge", tp + fp), ("reference", tp + fn)):
         share_present = present_count / unit_count if unit_count else None
         reason = "" if unit_count else "no_overlap"
@@ -233,9 +231,7 @@ def _table_figures(
     for name, figure in figures.items():
         yield scope.figure(name, figure)
     yield scope.number("mcnemar_p", _mcnemar_p(table))
-    left_out_scope = replace(scope, name=f"{scope.name}_left_out")
-    for reason, left_out_count in left_out.items():
-        yield left_out_scope.number(reason, left_out_count)
+    yield from replace(scope, name=f"{scope.name}_left_out").counts(left_out)
 
 
 def _macro_figures(scope: FigureScope, sums: JudgeTables) -> Iterator[Figure]:

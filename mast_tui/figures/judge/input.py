@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from mast_tui.errors import WorkspaceError
@@ -122,7 +122,7 @@ class JudgeInput:
         examples: The traces in the judge's prompt, which do not count.
         unlabelled: The traces that only the judge has judged.
         passes: The annotators' passes in a study that shows or hides suggestions.
-        order_of: Returns the order of a trace's spans.
+        order_of: Returns the order of a trace's spans by the trace's id.
         study: The study, which has the chances with which traces were drawn.
         outside_workspace: The judge's verdicts on traces that are only in shards.
         unfinished: The number of traces that the judge has begun and not finished.
@@ -214,17 +214,9 @@ def judge_input_from_workspace(
     study_passes = [
         labelling for labelling in visible_passes if labelling.annotator not in outside_names
     ]
-    # These include hidden traces, so that no trace counts as unlabelled by mistake.
-    labelled_traces = {labelling.trace_id for labelling in passes_of_people if labelling.finished}
     if isinstance(against, GoldReference):
-        labelled_traces |= against.gold.keys()
-        visible_gold = {
-            trace: gold_trace
-            for trace, gold_trace in against.gold.items()
-            if traces is None or trace in traces
-        }
         not_in_study = finished_by(outside_names, counted_passes(visible_passes, "last"))
-        reference = _reference_of_gold(replace(against, gold=visible_gold), not_in_study)
+        reference = _reference_of_gold(against, traces, not_in_study)
     else:
         reference = _reference_of_person(workspace, ref, against, study_passes, which)
     judged_modes = {
@@ -251,7 +243,7 @@ def judge_input_from_workspace(
             if traces is None or review.trace_id in traces
         ),
         examples=workspace.run_examples(judge),
-        unlabelled=frozenset(judged_modes.keys() - labelled_traces),
+        unlabelled=frozenset(judged_modes.keys() - _labelled_traces(passes_of_people, against)),
         passes=assisted_passes(workspace, ref, study_passes, only_if_some_hidden=True),
         order_of=order_of,
         study=workspace.study(ref),
@@ -278,11 +270,23 @@ def _check_names(workspace: Workspace, judge: str, against: GoldReference | str)
         )
 
 
-def _reference_of_gold(against: GoldReference, not_in_study: Mapping[str, int]) -> Reference:
-    """Collect the verdicts, places and sources of the gold, and the unresolved units."""
+def _labelled_traces(passes_of_people: Iterable[Pass], against: GoldReference | str) -> set[str]:
+    """Return the traces that people have finished, and those of the gold.
+
+    Hidden traces are among them, so that no trace counts as unlabelled by mistake.
+    """
+    finished = {labelling.trace_id for labelling in passes_of_people if labelling.finished}
+    return finished | against.gold.keys() if isinstance(against, GoldReference) else finished
+
+
+def _reference_of_gold(
+    against: GoldReference, visible: Container[str] | None, not_in_study: Mapping[str, int]
+) -> Reference:
+    """Collect the verdicts, places and sources of the visible gold, and the unresolved units."""
     counted_gold = {
         trace_id: only_settled(gold_trace) if against.settled_only else gold_trace
         for trace_id, gold_trace in against.gold.items()
+        if visible is None or trace_id in visible
     }
     all_verdicts = {
         (trace_id, verdict.mode): verdict

@@ -30,6 +30,7 @@ from mast_tui.figures.record import (
 )
 from mast_tui.gold import Resolution
 from mast_tui.gold.model import GoldMixJson, gold_mix
+from mast_tui.grouping import values_by_key
 from mast_tui.taxonomy.model import Mode
 
 _PATHS: Final = PREVALENCE_PATHS | scope_paths("""
@@ -198,18 +199,13 @@ def _gold_mix(reference: Reference, units: Compared) -> GoldMixJson | None:
     """Count the compared gold by its resolution; None if the reference is an annotator."""
     if reference.name != GOLD:
         return None
-    resolutions_by_trace: dict[str, list[Resolution]] = {}
-    annotators: set[str] = set()
-    for unit in units.reference:
-        trace, _ = unit
-        if unit in reference.sources:
-            resolutions_by_trace.setdefault(trace, []).append(reference.sources[unit])
-            annotators.update(reference.sides[unit])
-    for trace, _ in units.doubtful:  # the judge's verdicts on unresolved units
-        resolutions_by_trace.setdefault(trace, []).append(Resolution.UNRESOLVED)
+    resolved_units = [unit for unit in units.reference if unit in reference.sources]
+    resolutions = [(trace, reference.sources[trace, mode]) for trace, mode in resolved_units]
+    # The judge's verdicts on unresolved units.
+    resolutions += [(trace, Resolution.UNRESOLVED) for trace, _ in units.doubtful]
     return gold_mix(
-        resolutions_by_trace,
-        annotators,
+        values_by_key(resolutions),
+        {name for unit in resolved_units for name in reference.sides[unit]},
         settled_only=reference.settled_only,
         not_in_study=reference.not_in_study,
         merged=sum(len(reference.merged.get(unit, ())) for unit in units.reference),
@@ -222,17 +218,22 @@ def _report_figures(
     """Yield all figures of a judge."""
     trace_scope = judge_input.scope("judge_traces", judge_input.slugs)
     outside_count = judge_input.outside_workspace.traces
-    yield trace_scope.number(
-        "judged", len({trace for trace, _ in judge_input.verdicts}) + outside_count
-    )
-    yield trace_scope.number("compared", len(units.traces))
     unlabelled = judge_input.unlabelled - judge_input.examples
-    yield trace_scope.number("unlabelled", len(unlabelled) + outside_count)
+    yield from trace_scope.counts(
+        {
+            "judged": len({trace for trace, _ in judge_input.verdicts}) + outside_count,
+            "compared": len(units.traces),
+            "unlabelled": len(unlabelled) + outside_count,
+        }
+    )
     left_out_scope = judge_input.scope("judge_left_out", judge_input.slugs)
-    for reason, by_mode in units.left_out.items():
-        yield left_out_scope.number(reason, by_mode.total())
-    yield left_out_scope.number("examples", units.examples)
-    yield left_out_scope.number("unfinished", judge_input.unfinished)
+    yield from left_out_scope.counts(
+        {
+            **{reason: by_mode.total() for reason, by_mode in units.left_out.items()},
+            "examples": units.examples,
+            "unfinished": judge_input.unfinished,
+        }
+    )
     sums = trace_sums(units, judge_input.slugs, resampling)
     yield from judge_figures(judge_input, units, sums)
     yield from calibration(judge_input, units)

@@ -12,12 +12,12 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from mast_tui.figures.bootstrap import Resampling, interval, ratio, resampled_sums
+from mast_tui.figures.bootstrap import Floats, Resampling, interval, ratio, resampled_sums
 from mast_tui.figures.intervals import share_figure
 from mast_tui.figures.judge.confusion import DEFINITE, Compared
 from mast_tui.figures.judge.input import AssistedPass, JudgeInput, Reference, Unit
 from mast_tui.figures.record import Figure, FigureScope
-from mast_tui.figures.two_by_two import TableFormula, Tables, Values, cohen_kappa, raw_agreement
+from mast_tui.figures.two_by_two import TableFormula, Tables, cohen_kappa, raw_agreement
 from mast_tui.gold.overlaps import Order, overlap
 from mast_tui.labels import Label, Review, ReviewAnswer, Target, VerdictValue
 
@@ -162,10 +162,13 @@ def _answer_figures(scope: FigureScope, answers: Sequence[ReviewAnswer]) -> Iter
     answer_count = len(answers)
     accepted_count = answers.count(ReviewAnswer.ACCEPT)
     edited_count = answers.count(ReviewAnswer.EDIT)
-    yield scope.number("n", answer_count)
-    yield scope.number("accept", accepted_count)
-    yield scope.number("edit", edited_count)
-    yield scope.number("reject", answers.count(ReviewAnswer.REJECT))
+    counts = {
+        "n": answer_count,
+        "accept": accepted_count,
+        "edit": edited_count,
+        "reject": answers.count(ReviewAnswer.REJECT),
+    }
+    yield from scope.counts(counts)
     yield share_figure(scope, "accepted", accepted_count, answer_count)
     yield share_figure(scope, "taken", accepted_count + edited_count, answer_count)
 
@@ -330,13 +333,11 @@ def effect_figures(judge_input: JudgeInput, resampling: Resampling) -> Iterator[
     compared_names = annotators_in_both_conditions(judge_input)
     if compared_names is None:
         return
-    judged_traces = {trace for trace, _ in judge_input.verdicts}
     passes = [
         study_pass
         for study_pass in _comparable_passes(judge_input)
         if study_pass.annotator in compared_names
     ]
-    withheld_count = sum(study_pass.withheld for study_pass in passes)
     slugs = judge_input.slugs
     # Traces × modes × (shown, withheld) × columns.
     cells = _cells_of_passes(judge_input, passes)
@@ -344,15 +345,7 @@ def effect_figures(judge_input: JudgeInput, resampling: Resampling) -> Iterator[
     total_cells = cells.sum(axis=0)
     scope = judge_input.scope("effect", slugs)
     yield scope.number("traces", len(cells))
-    yield scope.number("passes", len(passes) - withheld_count, condition="shown")
-    yield scope.number("passes", withheld_count, condition="withheld")
-    on_screen = sum(study_pass.judge_seen and not study_pass.withheld for study_pass in passes)
-    yield scope.number("on_screen", on_screen)
-    not_judged = sum(study_pass.trace_id not in judged_traces for study_pass in judge_input.passes)
-    yield scope.number("not_judged", not_judged)
-    judged_examples = judge_input.examples & judged_traces
-    example_count = sum(study_pass.trace_id in judged_examples for study_pass in judge_input.passes)
-    yield scope.number("examples", example_count)
+    yield from _pass_counts(judge_input, passes, scope)
     # Each mode counts all passes, so the sum of passes is divided by the number of modes.
     column_factors = np.ones(_EFFECT_COLUMNS)
     column_factors[_PASSES_COLUMN] = 1 / max(1, len(slugs))
@@ -365,6 +358,28 @@ def effect_figures(judge_input: JudgeInput, resampling: Resampling) -> Iterator[
         yield from _effects_on_statistics(
             judge_input.scope("effect_mode", [mode.slug], mode=mode.code), sums
         )
+
+
+def _pass_counts(
+    judge_input: JudgeInput, passes: Sequence[AssistedPass], scope: FigureScope
+) -> Iterator[Figure]:
+    """Yield the numbers of compared passes, and of passes left out.
+
+    ``on_screen`` counts the compared passes in which suggestions were on screen.
+    """
+    judged_traces = {trace for trace, _ in judge_input.verdicts}
+    judged_examples = judge_input.examples & judged_traces
+    traces_of_passes = [study_pass.trace_id for study_pass in judge_input.passes]
+    shown_passes = [study_pass for study_pass in passes if not study_pass.withheld]
+    yield scope.number("passes", len(shown_passes), condition="shown")
+    yield scope.number("passes", len(passes) - len(shown_passes), condition="withheld")
+    yield from scope.counts(
+        {
+            "on_screen": sum(study_pass.judge_seen for study_pass in shown_passes),
+            "not_judged": sum(trace not in judged_traces for trace in traces_of_passes),
+            "examples": sum(trace in judged_examples for trace in traces_of_passes),
+        }
+    )
 
 
 def _cells_of_passes(judge_input: JudgeInput, passes: Sequence[AssistedPass]) -> Tables:
@@ -439,7 +454,7 @@ def _effect_on_statistic(
 
 
 def _resampled_coefficient(
-    value: float, resampled: Values, has_units: bool, trace_count: int
+    value: float, resampled: Floats, has_units: bool, trace_count: int
 ) -> Figure:
     """Return a value with its interval from resamples, or with the reason for none."""
     if np.isnan(value):

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_tui.figures.bootstrap import Floats
 from mast_tui.figures.record import PAIR, Figure
 from mast_tui.figures.signatures.model import Flags, GroupScope, SignatureInput
 from mast_tui.figures.signatures.onset import first_fatal
@@ -29,7 +30,7 @@ class Spent:
     """
 
     tokens: NDArray[np.int64] | None
-    minutes: NDArray[np.float64] | None
+    minutes: Floats | None
 
     def amounts(self) -> dict[str, NDArray[Any]]:
         """Return the recorded amounts of each span, by their names in ``AMOUNTS``."""
@@ -103,10 +104,12 @@ def _cost_figures(
     for row, mode in zip(label_rows, label_modes, strict=True):
         fatal_modes[row].add(mode)
     scope = group.scope("bill")
-    yield scope.number("traces", len(rows), condition=definition)
-    with_fatal_count = sum(row in fatal_modes for row in rows)
-    yield scope.number("with_fatal", with_fatal_count, condition=definition)
-    yield scope.number("at_hand", len(spent_by_row), condition=definition)
+    trace_counts = {
+        "traces": len(rows),
+        "with_fatal": sum(row in fatal_modes for row in rows),
+        "at_hand": len(spent_by_row),
+    }
+    yield from scope.counts(trace_counts, condition=definition)
     codes = [mode.code for mode in inputs.modes]
     amounts_by_row = {row: spent.amounts() for row, spent in spent_by_row.items()}
     for name in AMOUNTS:
@@ -155,15 +158,13 @@ def _amount_figures(
     used_after = total - without_fatal - before_fatal
     scope = group.scope("bill")
     sums = {
-        "total": total,
-        "without_fatal": without_fatal,
-        "before_first_fatal": before_fatal,
-        "after": used_after,
+        "used_total": total,
+        "used_without_fatal": without_fatal,
+        "used_before_first_fatal": before_fatal,
+        "used_after": used_after,
+        "used_share_after": used_after / total if total else None,
     }
-    for statistic, value in sums.items():
-        yield scope.number(f"used_{statistic}", value, condition=condition, n=len(runs))
-    share = used_after / total if total else None
-    yield scope.number("used_share_after", share, condition=condition, n=len(runs))
+    yield from scope.counts(sums, condition=condition, n=len(runs))
     for code, value in zip(codes, after_by_mode, strict=True):
         if value:
             mode_scope = group.scope("bill", code, code, outcome="failed")
@@ -204,7 +205,7 @@ def _tokens_by_span(spans: list[Span]) -> NDArray[np.int64] | None:
     return np.array(rows, dtype=np.int64)
 
 
-def _minutes_by_span(spans: list[Span]) -> NDArray[np.float64] | None:
+def _minutes_by_span(spans: list[Span]) -> Floats | None:
     """Return the minutes from the start of each span to the next start; None without times."""
     times = [time for span in spans for time in (span.start, span.end) if time is not None]
     if not times:

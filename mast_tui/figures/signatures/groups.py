@@ -11,9 +11,9 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.bootstrap import Interval, Resampling, percentiles, ratio
+from mast_tui.figures.bootstrap import Floats, Interval, Resampling, percentiles, ratio
 from mast_tui.figures.intervals import LEAST_CASES, Z, rate, to_resolve, wilson_with_student
-from mast_tui.figures.record import PAIR, Figure, FigureIndex, FigureScope
+from mast_tui.figures.record import OUTCOMES, PAIR, Figure, FigureIndex, FigureScope
 from mast_tui.figures.signatures.bill import SpentOf, costs
 from mast_tui.figures.signatures.model import (
     ABSENT,
@@ -29,7 +29,12 @@ from mast_tui.figures.signatures.model import (
     Rules,
     SignatureInput,
 )
-from mast_tui.figures.signatures.modes import Counts, mode_figures, severity, stratified_figures
+from mast_tui.figures.signatures.modes import (
+    counts_by_mode,
+    mode_figures,
+    severity,
+    stratified_figures,
+)
 from mast_tui.figures.signatures.onset import FirstFatal, Onsets, first_fatal, places_figures
 from mast_tui.figures.significance import benjamini_hochberg, cochran_armitage
 from mast_tui.taxonomy.model import Group
@@ -80,11 +85,10 @@ MOST_PATTERNS: Final = 1000
 With more, the standard error gives about the same interval in a hundredth of the time.
 """
 
-Values = NDArray[np.float64]
 Verdicts = NDArray[np.uint8]
 
 
-def modes_per_trace(verdicts: NDArray[np.uint8], weights: Values | None = None) -> float | None:
+def modes_per_trace(verdicts: NDArray[np.uint8], weights: Floats | None = None) -> float | None:
     """Return the mean number of modes per trace, as the sum of the modes' shares.
 
     The share of a mode is over the traces judged on it.
@@ -106,8 +110,8 @@ def modes_per_trace(verdicts: NDArray[np.uint8], weights: Values | None = None) 
 
 
 def resampled_modes_per_trace(
-    verdicts: NDArray[np.uint8], resampling: Resampling, weights: Values | None = None
-) -> Values:
+    verdicts: NDArray[np.uint8], resampling: Resampling, weights: Floats | None = None
+) -> Floats:
     """Return ``modes_per_trace`` of each resample of the traces.
 
     Args:
@@ -137,7 +141,7 @@ def resampled_modes_per_trace(
 
 
 def modes_per_trace_interval(
-    verdicts: NDArray[np.uint8], resampling: Resampling, weights: Values | None = None
+    verdicts: NDArray[np.uint8], resampling: Resampling, weights: Floats | None = None
 ) -> Interval | None:
     """Return the interval of ``modes_per_trace``: the percentiles of its resampled values.
 
@@ -162,7 +166,7 @@ def modes_per_trace_interval(
     return percentiles(estimate, values)
 
 
-def standard_error(verdicts: NDArray[np.uint8], weights: Values | None = None) -> float:
+def standard_error(verdicts: NDArray[np.uint8], weights: Floats | None = None) -> float:
     """Return the standard error of ``modes_per_trace``, from the influence of each trace.
 
     Args:
@@ -181,8 +185,8 @@ def standard_error(verdicts: NDArray[np.uint8], weights: Values | None = None) -
 
 
 def _different_traces(
-    verdicts: NDArray[np.uint8], weights: Values | None, *, all_judged: bool
-) -> tuple[Values, NDArray[np.int64]]:
+    verdicts: NDArray[np.uint8], weights: Floats | None, *, all_judged: bool
+) -> tuple[Floats, NDArray[np.int64]]:
     """Return the distinct rows of features of traces, and the number of traces with each row.
 
     The features are the weighted numbers of present and of judged modes: for each mode or, if
@@ -280,7 +284,7 @@ class GroupInputs:
     rules: Rules
     resampling: Resampling
     spent_of: SpentOf | None = None
-    scores: Mapping[str, Values] = field(default_factory=dict)
+    scores: Mapping[str, Floats] = field(default_factory=dict)
 
 
 def group_figures(context: GroupInputs, number: int, name: str) -> tuple[Figure, ...]:
@@ -298,8 +302,7 @@ def group_figures(context: GroupInputs, number: int, name: str) -> tuple[Figure,
     codes = tuple(mode.code for mode in inputs.modes)
     verdicts = sides["all"].verdicts
     counts = {
-        side_name: Counts.from_verdicts(side.verdicts, side.weights)
-        for side_name, side in sides.items()
+        side_name: counts_by_mode(side.verdicts, side.weights) for side_name, side in sides.items()
     }
     figures_of_modes = tuple(
         mode_figures(
@@ -339,10 +342,13 @@ def _trace_figures(
     failed = sides["failed"]
     trace_counts = {name: int(side.mask.sum()) for name, side in sides.items()}
     yield scope.number("traces", trace_counts["all"])
-    yield scope.number("traces", trace_counts["failed"], condition="failed")
-    yield scope.number("traces", trace_counts["succeeded"], condition="succeeded")
     unknown_count = trace_counts["all"] - trace_counts["failed"] - trace_counts["succeeded"]
-    yield scope.number("traces", unknown_count, condition="unknown")
+    counts_by_outcome = {
+        **{outcome: trace_counts[outcome] for outcome in OUTCOMES},
+        "unknown": unknown_count,
+    }
+    for outcome, count in counts_by_outcome.items():
+        yield scope.number("traces", count, condition=outcome)
     task_numbers = None if inputs.task_numbers is None else inputs.task_numbers[in_group]
     for metric, scores in {"": inputs.score, **context.scores}.items():
         yield _mean_score(scope, scores[in_group], task_numbers, metric)
@@ -390,7 +396,7 @@ def _figures_on_places(
 
 
 def _mean_score(
-    scope: FigureScope, scores: Values, task_numbers: Integers | None, metric: str = ""
+    scope: FigureScope, scores: Floats, task_numbers: Integers | None, metric: str = ""
 ) -> Figure:
     """Return the mean of a score (NaN for traces without one) with its interval.
 
@@ -481,8 +487,8 @@ class _Side(NamedTuple):
 
     mask: Flags
     verdicts: Verdicts
-    weights: Values | None
-    trace_weights: Values
+    weights: Floats | None
+    trace_weights: Floats
     present_sum: float
 
 
@@ -544,8 +550,8 @@ def _category_figures_of(
     yield scope.number("shown", int(is_present.sum()), condition=side_name)
     reason = "" if side.present_sum else "no_traces"
     yield scope.number("share", share, condition=side_name, reason=reason)
-    counts = Counts.from_verdicts(trace_verdicts.astype(np.uint8)[:, None], side.weights)
-    yield counts.rate(0, scope, side_name)
+    (counts,) = counts_by_mode(trace_verdicts.astype(np.uint8)[:, None], side.weights)
+    yield counts.rate(scope, side_name)
 
 
 # Modes by the length of runs: their share in runs of each length, and their hazard.

@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_tui.figures.bootstrap import Floats
 from mast_tui.figures.record import FigureScope, Sources
 from mast_tui.gold.model import GoldMixJson
 from mast_tui.taxonomy.model import Group, Mode
@@ -121,7 +122,7 @@ class SignatureInput:
     group_names: tuple[str, ...]
     group: Integers
     outcome: NDArray[np.int8]
-    score: NDArray[np.float64]
+    score: Floats
     verdicts: NDArray[np.uint8]
     spans: Integers
     places: Places = field(default_factory=no_places)
@@ -136,7 +137,7 @@ class SignatureInput:
     task_numbers: Integers | None = None
     task_from_text: Flags | None = None
     trial_numbers: Integers | None = None
-    weights: NDArray[np.float64] | None = None
+    weights: Floats | None = None
     has_unknown_weights: bool = False
     levels: Mapping[str, tuple[Group, ...]] = field(default_factory=dict)
 
@@ -193,7 +194,7 @@ class SignatureInput:
             }
         return mask_by_group
 
-    def weights_of(self, chosen: Flags) -> NDArray[np.float64] | None:
+    def weights_of(self, chosen: Flags) -> Floats | None:
         """Return the weights of the chosen traces; None if all are equal."""
         return None if self.weights is None else self.weights[chosen]
 
@@ -205,12 +206,14 @@ class SignatureInput:
 
 @dataclass(frozen=True, slots=True)
 class GroupScope:
-    """The subject of the figures of one group; ``group`` is its name, or ``OVERALL``."""
+    """The subject of the figures of one group.
+
+    ``group`` is its name, or ``OVERALL``. ``slugs`` are those of the modes, by code.
+    """
 
     taxonomy: str
     group: str
     slugs: Mapping[str, str]
-    """The slugs of the modes by code."""
 
     @classmethod
     def named(cls, inputs: SignatureInput, group: str) -> GroupScope:

@@ -15,14 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from math import exp, log, pi, sqrt
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.bootstrap import Interval
+from mast_tui.figures.bootstrap import Floats, Interval
 from mast_tui.figures.intervals import (
     LEAST_CASES,
     MARGIN,
@@ -59,118 +58,136 @@ Why = Literal[
 ]
 
 
-Weights = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Counts:
-    """The numbers of traces by mode.
+@dataclass(frozen=True, slots=True)
+class TraceCounts:
+    """The traces that were judged on one mode, with their weights.
 
     Attributes:
-        present: The number of traces with each mode.
-        judged: The number of traces that were judged on each mode.
-        weights: Modes × (traces with the mode, without it) × (sum of weights, sum of squared
-            weights); None if traces have equal weights.
-        unresolved: The number of traces on which annotators differ; empty for none.
-        doubtful: The sums of the weights of these traces; empty for none.
+        with_mode: The traces with the mode.
+        without_mode: The traces judged without it.
+        unresolved: The number of further traces on which annotators differ.
+        unresolved_weight: The sum of the weights of these traces.
     """
 
-    present: tuple[int, ...]
-    judged: tuple[int, ...]
-    weights: Weights | None = None
-    unresolved: tuple[int, ...] = ()
-    doubtful: tuple[float, ...] = ()
+    with_mode: Weighed
+    without_mode: Weighed
+    unresolved: int = 0
+    unresolved_weight: float = 0.0
 
     @classmethod
-    def from_verdicts(cls, verdicts: NDArray[np.uint8], weights: Weights | None = None) -> Counts:
-        """Count the verdicts of each mode.
+    def unweighted(cls, present: int, judged: int) -> TraceCounts:
+        """Return the counts of traces with equal weights.
 
         Args:
-            verdicts: Traces × modes.
-            weights: The number of traces that each trace represents; None if all are equal.
+            present: The number of traces with the mode.
+            judged: The number of traces judged on it.
         """
-        # (Present, absent) × traces × modes.
-        has_answer = np.stack([verdicts == PRESENT, verdicts == ABSENT])
-        present, absent = has_answer.sum(axis=1)
-        unresolved = verdicts == UNRESOLVED
-        weight_sums = None
-        unresolved_weights = unresolved.sum(axis=0, dtype=np.float64)
-        if weights is not None:
-            # Modes × (present, absent) × (sum of weights, sum of squared weights).
-            weight_sums = np.einsum("pt,stm->msp", np.stack([weights, weights**2]), has_answer)
-            unresolved_weights = weights @ unresolved
-        return cls(
-            tuple(present.tolist()),
-            tuple((present + absent).tolist()),
-            weight_sums,
-            tuple(unresolved.sum(axis=0).tolist()),
-            tuple(unresolved_weights.tolist()),
-        )
+        absent = judged - present
+        return cls(Weighed(present, present, present), Weighed(absent, absent, absent))
 
-    def of_mode(self, mode: int) -> tuple[Weighed, Weighed]:
-        """Return the number and weights of traces with a mode, and of those judged without it."""
-        present = self.present[mode]
-        absent = self.judged[mode] - present
-        # With weights of 1, both sums are the number of traces.
-        if self.weights is None:
-            return Weighed(present, present, present), Weighed(absent, absent, absent)
-        with_mode, without_mode = self.weights[mode].tolist()
-        return Weighed(present, *with_mode), Weighed(absent, *without_mode)
+    @property
+    def present(self) -> int:
+        """The number of traces with the mode."""
+        return self.with_mode.n
 
-    def effective(self, mode: int) -> Effective:
-        """Return the effective numbers of traces with a mode, and of all traces judged on it."""
-        return effective_cases(*self.of_mode(mode))
+    @property
+    def judged(self) -> int:
+        """The number of traces judged on the mode."""
+        return self.with_mode.n + self.without_mode.n
 
-    def doubt(self, mode: int) -> Doubt | None:
-        """Return the number of unresolved traces of a mode and the bounds of its share, or None."""
-        if not self.unresolved or not self.unresolved[mode]:
+    @property
+    def effective(self) -> Effective:
+        """The effective numbers of traces with the mode, and of all traces judged on it."""
+        return effective_cases(self.with_mode, self.without_mode)
+
+    @property
+    def doubt(self) -> Doubt | None:
+        """The number of unresolved traces and the bounds of the share; None if all are resolved."""
+        if not self.unresolved:
             return None
-        present_weight, absent_weight = (side.weight for side in self.of_mode(mode))
-        unresolved_weight = self.doubtful[mode]
-        total_weight = present_weight + absent_weight + unresolved_weight
-        return Doubt(
-            self.unresolved[mode],
-            (present_weight / total_weight, (present_weight + unresolved_weight) / total_weight),
+        present_weight = self.with_mode.weight
+        total_weight = present_weight + self.without_mode.weight + self.unresolved_weight
+        bounds = (
+            present_weight / total_weight,
+            (present_weight + self.unresolved_weight) / total_weight,
         )
+        return Doubt(self.unresolved, bounds)
 
-    def rate(self, mode: int, scope: FigureScope, condition: str = "") -> Figure:
-        """Return the share of traces with a mode among those judged on it, as a figure.
+    @property
+    def bounds(self) -> Interval | None:
+        """The bounds of the share if too many verdicts are unresolved, or None."""
+        doubt = self.doubt
+        has_bounds = doubt is not None and to_resolve(doubt.unresolved, self.judged)
+        return doubt.bounds if doubt is not None and has_bounds else None
+
+    @property
+    def more_labels(self) -> int | None:
+        """The number of further labels that would narrow the share's interval to ± ``MARGIN``.
+
+        It is None if the share has bounds instead of an interval.
+        """
+        if self.bounds is not None:
+            return None
+        hits, cases = self.effective
+        # With unequal weights, a trace adds less than one effective case.
+        return more_for(hits, cases, MARGIN, each=cases / max(self.judged, 1))
+
+    def rate(self, scope: FigureScope, condition: str = "") -> Figure:
+        """Return the share of traces with the mode among those judged on it, as a figure.
 
         Args:
-            mode: The index of the mode.
             scope: The scope of the figure.
             condition: The condition of the figure, such as ``failed``.
         """
-        present = self.present[mode]
-        judged = self.judged[mode]
-        return rate(scope, condition, present, judged, self.effective(mode), self.doubt(mode))
+        return rate(scope, condition, self.present, self.judged, self.effective, self.doubt)
 
-    def bounds(self, mode: int) -> Interval | None:
-        """Return the bounds of a mode's share if too many verdicts are unresolved, or None."""
-        doubt = self.doubt(mode)
-        needs = doubt is not None and to_resolve(doubt.unresolved, self.judged[mode])
-        return doubt.bounds if doubt is not None and needs else None
 
-    def more_labels(self, mode: int) -> int | None:
-        """Return the number of further labels that would narrow a share's interval to ± ``MARGIN``.
+def counts_by_mode(verdicts: NDArray[np.uint8], weights: Floats | None = None) -> list[TraceCounts]:
+    """Count the verdicts on each mode.
 
-        The result is None if the share has bounds instead of an interval.
-        """
-        if self.bounds(mode) is not None:
-            return None
-        hits, cases = self.effective(mode)
-        # With unequal weights, a trace adds less than one effective case.
-        return more_for(hits, cases, MARGIN, each=cases / max(self.judged[mode], 1))
+    Args:
+        verdicts: Traces × modes.
+        weights: The number of traces that each trace represents; None if all are equal.
+    """
+    # (Present, absent) × traces × modes.
+    has_answer = np.stack([verdicts == PRESENT, verdicts == ABSENT])
+    unresolved = verdicts == UNRESOLVED
+    trace_counts = has_answer.sum(axis=1)
+    unresolved_counts = unresolved.sum(axis=0)
+    if weights is None:
+        # With weights of 1, the sums of weights and of squared weights are the number of traces.
+        weight_sums = np.stack([trace_counts, trace_counts], axis=-1)
+        unresolved_weights = unresolved_counts
+    else:
+        factors = np.stack([weights, weights**2])
+        weight_sums = np.einsum("pt,stm->msp", factors, has_answer).transpose(1, 0, 2)
+        unresolved_weights = weights @ unresolved
+    with_mode, without_mode = (
+        [Weighed(n, *sums) for n, sums in zip(*columns, strict=True)]
+        for columns in zip(trace_counts.tolist(), weight_sums.tolist(), strict=True)
+    )
+    return list(
+        map(
+            TraceCounts,
+            with_mode,
+            without_mode,
+            unresolved_counts.tolist(),
+            unresolved_weights.tolist(),
+        )
+    )
 
 
 def differences(
-    first: Counts, second: Counts, sides: tuple[str, str], scopes: Sequence[FigureScope]
+    first: Sequence[TraceCounts],
+    second: Sequence[TraceCounts],
+    sides: tuple[str, str],
+    scopes: Sequence[FigureScope],
 ) -> list[tuple[Figure, ...]]:
     """Compare the share of each mode on two sides, such as failed and succeeded traces.
 
     Args:
-        first: The counts of one side.
-        second: The counts of the other side.
+        first: The counts of one side, by mode.
+        second: The counts of the other side, by mode.
         sides: The names of both sides, for reasons.
         scopes: The scope of the figures of each mode.
 
@@ -178,83 +195,78 @@ def differences(
         For each mode the difference of the shares, their ratio, the p-value of Fisher's test, and
         the p-value adjusted over the modes.
     """
-    largest_n = max(map(sum, zip(first.judged, second.judged, strict=True)), default=0)
+    pairs = list(zip(first, second, strict=True))
+    largest_n = max((counts.judged + other.judged for counts, other in pairs), default=0)
     # The tests share a table of logarithms if it is not too large.
     log_factorials = LogFactorials(largest_n) if largest_n <= MANY else None
     p_values = [
-        fisher_exact(
-            first.present[mode],
-            first.judged[mode],
-            second.present[mode],
-            second.judged[mode],
-            log_factorials,
-        )
-        for mode in range(len(first.present))
+        fisher_exact(counts.present, counts.judged, other.present, other.judged, log_factorials)
+        for counts, other in pairs
     ]
     adjusted = benjamini_hochberg(p_values)
     figures: list[tuple[Figure, ...]] = []
-    for mode, scope in enumerate(scopes):
-        reason = _why_no_ratio(first, second, mode, sides)
-        # A side without cases has neither p-value nor share.
-        is_undefined = p_values[mode] is None
-        if is_undefined:
-            difference = scope.number("difference", None, reason=reason)
-        else:
-            difference = _difference(first, second, mode, scope)
-        if reason:
-            ratio = scope.number("risk_ratio", None, reason=reason)
-        else:
-            ratio = _ratio(first, second, mode, scope, difference, f"none_in_{sides[0]}")
-        test_reason = reason if is_undefined else ""
+    for (counts, other), scope, p_value, p_adjusted in zip(
+        pairs, scopes, p_values, adjusted, strict=True
+    ):
+        reason = _why_not_comparable(counts, other, sides)
         figures.append(
             (
-                difference,
-                ratio,
-                scope.number("p_value", p_values[mode], reason=test_reason),
-                scope.number("p_adjusted", adjusted[mode], reason=test_reason),
+                *_compared_shares(counts, other, sides, scope),
+                scope.number("p_value", p_value, reason=reason),
+                scope.number("p_adjusted", p_adjusted, reason=reason),
             )
         )
     return figures
 
 
-def _difference(first: Counts, second: Counts, mode: int, scope: FigureScope) -> Figure:
+def _compared_shares(
+    first: TraceCounts, second: TraceCounts, sides: tuple[str, str], scope: FigureScope
+) -> tuple[Figure, Figure]:
+    """Return the difference of one mode's shares on two sides, and their ratio."""
+    not_comparable = _why_not_comparable(first, second, sides)
+    if not_comparable:
+        return (
+            scope.number("difference", None, reason=not_comparable),
+            scope.number("risk_ratio", None, reason=not_comparable),
+        )
+    difference = _difference(first, second, scope)
+    if not second.present:
+        no_ratio = f"none_in_{sides[1]}" if first.present else "never_seen"
+        return difference, scope.number("risk_ratio", None, reason=no_ratio)
+    return difference, _ratio(first, second, scope, difference, f"none_in_{sides[0]}")
+
+
+def _why_not_comparable(first: TraceCounts, second: TraceCounts, sides: tuple[str, str]) -> str:
+    """Return the reason why the shares of a mode cannot be compared; empty if they can."""
+    if first.judged and second.judged:
+        return ""
+    if not first.judged and not second.judged:
+        return "not_judged"
+    return f"no_{sides[1] if first.judged else sides[0]}"
+
+
+def _difference(first: TraceCounts, second: TraceCounts, scope: FigureScope) -> Figure:
     """Return the difference of one mode's shares on two sides that both have cases."""
-    first_hits, first_cases = first.effective(mode)
-    second_hits, second_cases = second.effective(mode)
+    first_hits, first_cases = first.effective
+    second_hits, second_cases = second.effective
     first_share = first_hits / first_cases
     second_share = second_hits / second_cases
-    first_bounds = first.bounds(mode)
-    second_bounds = second.bounds(mode)
-    if first_bounds is not None or second_bounds is not None:
-        first_low, first_high = first_bounds or (first_share, first_share)
-        second_low, second_high = second_bounds or (second_share, second_share)
-        return scope.figure(
-            "difference",
-            Figure(
-                value=first_share - second_share,
-                bounds=(first_low - second_high, first_high - second_low),
-                reason="unresolved",
-            ),
-        )
-    hit_count = first.present[mode] + second.present[mode]
-    reason = why_no_difference(hit_count, (first.judged[mode], second.judged[mode]))
-    return scope.figure(
-        "difference",
-        Figure(
-            value=first_share - second_share,
-            interval=None
-            if reason
-            else newcombe(first_hits, first_cases, second_hits, second_cases),
-            reason=reason or "",
-            needs=LEAST_CASES if reason else None,
-        ),
-    )
+    difference = Figure(value=first_share - second_share)
+    if first.bounds is not None or second.bounds is not None:
+        first_low, first_high = first.bounds or (first_share, first_share)
+        second_low, second_high = second.bounds or (second_share, second_share)
+        bounds = (first_low - second_high, first_high - second_low)
+        return scope.figure("difference", replace(difference, bounds=bounds, reason="unresolved"))
+    reason = why_no_difference(first.present + second.present, (first.judged, second.judged))
+    if reason is not None:
+        return scope.figure("difference", replace(difference, reason=reason, needs=LEAST_CASES))
+    interval = newcombe(first_hits, first_cases, second_hits, second_cases)
+    return scope.figure("difference", replace(difference, interval=interval))
 
 
 def _ratio(
-    first: Counts,
-    second: Counts,
-    mode: int,
+    first: TraceCounts,
+    second: TraceCounts,
     scope: FigureScope,
     difference: Figure,
     no_hits_reason: str,
@@ -264,8 +276,8 @@ def _ratio(
     The ratio has no interval if the ``difference`` has none, or for the ``no_hits_reason`` if the
     first share is 0.
     """
-    first_hits, first_cases = first.effective(mode)
-    second_hits, second_cases = second.effective(mode)
+    first_hits, first_cases = first.effective
+    second_hits, second_cases = second.effective
     ends = katz(first_hits, first_cases, second_hits, second_cases)
     return scope.figure(
         "risk_ratio",
@@ -276,19 +288,6 @@ def _ratio(
             needs=difference.needs,
         ),
     )
-
-
-def _why_no_ratio(first: Counts, second: Counts, mode: int, sides: tuple[str, str]) -> str:
-    """Return the reason why the shares of a mode have no ratio; empty if they have one."""
-    first_cases = first.judged[mode]
-    second_cases = second.judged[mode]
-    if not first_cases and not second_cases:
-        return "not_judged"
-    if not first_cases or not second_cases:
-        return f"no_{sides[1] if first_cases else sides[0]}"
-    if not first.present[mode] and not second.present[mode]:
-        return "never_seen"
-    return "" if second.present[mode] else f"none_in_{sides[1]}"
 
 
 def severity(mode: FigureTable, rules: Rules) -> tuple[Severity, Why]:
@@ -315,9 +314,9 @@ def severity(mode: FigureTable, rules: Rules) -> tuple[Severity, Why]:
 
 
 def mode_figures(
-    everything: Counts,
-    failed: Counts,
-    succeeded: Counts,
+    everything: Sequence[TraceCounts],
+    failed: Sequence[TraceCounts],
+    succeeded: Sequence[TraceCounts],
     trace_count: int,
     unsure: Sequence[int],
     scopes: Sequence[FigureScope],
@@ -325,7 +324,7 @@ def mode_figures(
     """Yield the figures of every mode of one group.
 
     Args:
-        everything: The counts over all traces.
+        everything: The counts over all traces, by mode.
         failed: The counts over failed traces.
         succeeded: The counts over successful traces.
         trace_count: The number of traces.
@@ -333,61 +332,50 @@ def mode_figures(
         scopes: The scope of the figures of each mode.
     """
     comparisons = differences(failed, succeeded, OUTCOMES, scopes)
-    for mode, scope in enumerate(scopes):
-        succeeded_with, succeeded_without = succeeded.of_mode(mode)
-        failed_with, failed_without = failed.of_mode(mode)
-        sides = (succeeded, failed)
-        yield everything.rate(mode, scope, "all")
-        yield failed.rate(mode, scope, "failed")
-        yield succeeded.rate(mode, scope, "succeeded")
-        yield _success_share(succeeded_with, failed_with, sides, mode, scope, "success_if_present")
-        yield _success_share(
-            succeeded_without, failed_without, sides, mode, scope, "success_if_absent"
-        )
-        yield scope.number("unsure", unsure[mode])
-        yield scope.number("open", trace_count - everything.judged[mode] - unsure[mode])
-        yield scope.number(
-            "unresolved", everything.unresolved[mode] if everything.unresolved else 0
-        )
-        yield scope.number("more_labels", everything.more_labels(mode))
-        yield from comparisons[mode]
+    for scope, in_all, in_failed, in_succeeded, unsure_count, comparison in zip(
+        scopes, everything, failed, succeeded, unsure, comparisons, strict=True
+    ):
+        yield in_all.rate(scope, "all")
+        yield in_failed.rate(scope, "failed")
+        yield in_succeeded.rate(scope, "succeeded")
+        yield _success_share(in_succeeded, in_failed, scope, with_mode=True)
+        yield _success_share(in_succeeded, in_failed, scope, with_mode=False)
+        yield scope.number("unsure", unsure_count)
+        yield scope.number("open", trace_count - in_all.judged - unsure_count)
+        yield scope.number("unresolved", in_all.unresolved)
+        yield scope.number("more_labels", in_all.more_labels)
+        yield from comparison
 
 
 def _success_share(
-    hits: Weighed,
-    misses: Weighed,
-    sides: tuple[Counts, Counts],
-    mode: int,
-    scope: FigureScope,
-    condition: str,
+    succeeded: TraceCounts, failed: TraceCounts, scope: FigureScope, *, with_mode: bool
 ) -> Figure:
     """Return the share of successes among the traces with a mode, or among those without it.
 
-    ``hits`` are these traces that succeeded, ``misses`` those that failed. ``sides`` has the counts
-    over all succeeded and over all failed traces. The bounds add the traces on which annotators
-    differ: the lower bound those that failed, the upper bound those that succeeded.
+    The bounds add the traces on which annotators differ: the lower bound those that failed, the
+    upper bound those that succeeded.
     """
-    succeeded, failed = sides
-    trace_count = hits.n + misses.n
-    doubtful_succeeded = succeeded.doubtful[mode] if succeeded.doubtful else 0.0
-    doubtful_failed = failed.doubtful[mode] if failed.doubtful else 0.0
-    if not doubtful_succeeded and not doubtful_failed:
-        return rate(scope, condition, hits.n, trace_count, effective_cases(hits, misses))
-    total_weight = hits.weight + misses.weight
-    low = hits.weight / (total_weight + doubtful_failed) if total_weight + doubtful_failed else 0.0
-    high = (
-        (hits.weight + doubtful_succeeded) / (total_weight + doubtful_succeeded)
-        if total_weight + doubtful_succeeded
-        else 1.0
+    hits, misses = (
+        side.with_mode if with_mode else side.without_mode for side in (succeeded, failed)
     )
-    doubt = Doubt(succeeded.unresolved[mode] + failed.unresolved[mode], (low, high))
-    effective = effective_cases(hits, misses) if trace_count else (0.0, 0.0)
-    return rate(scope, condition, hits.n, trace_count, effective, doubt)
+    doubt = None
+    if succeeded.unresolved_weight or failed.unresolved_weight:
+        total_weight = hits.weight + misses.weight
+        weight_with_failed = total_weight + failed.unresolved_weight
+        low = hits.weight / weight_with_failed if weight_with_failed else 0.0
+        weight_with_succeeded = total_weight + succeeded.unresolved_weight
+        high = (
+            (hits.weight + succeeded.unresolved_weight) / weight_with_succeeded
+            if weight_with_succeeded
+            else 1.0
+        )
+        doubt = Doubt(succeeded.unresolved + failed.unresolved, (low, high))
+    condition = "success_if_present" if with_mode else "success_if_absent"
+    effective = effective_cases(hits, misses)
+    return rate(scope, condition, hits.n, hits.n + misses.n, effective, doubt)
 
 
 _HALVINGS: Final = 40
-
-Floats = NDArray[np.float64]
 
 
 class Stratum(NamedTuple):
@@ -424,28 +412,25 @@ def stratified_figures(
     """
     if inputs.by != ALL or inputs.stratum_numbers is None or len(inputs.stratum_names) < 2:
         return []
-    counts_by_stratum: list[tuple[Counts, Counts]] = []
-    for number in range(len(inputs.stratum_names)):
-        in_stratum = is_counted & (inputs.stratum_numbers == number)
-        failed, succeeded = (
-            Counts.from_verdicts(inputs.verdicts[in_stratum & (inputs.outcome == outcome)])
+    # For each stratum, the counts by mode of failed and of succeeded traces.
+    counts_by_stratum = [
+        [
+            counts_by_mode(inputs.verdicts[in_stratum & (inputs.outcome == outcome)])
             for outcome in (FAILED, SUCCEEDED)
+        ]
+        for in_stratum in (
+            is_counted & (inputs.stratum_numbers == number)
+            for number in range(len(inputs.stratum_names))
         )
-        counts_by_stratum.append((failed, succeeded))
+    ]
     figures = []
     for mode, scope in enumerate(scopes):
+        counts = [(failed[mode], succeeded[mode]) for failed, succeeded in counts_by_stratum]
         strata = [
-            Stratum(
-                failed.present[mode],
-                failed.judged[mode],
-                succeeded.present[mode],
-                succeeded.judged[mode],
-            )
-            for failed, succeeded in counts_by_stratum
+            Stratum(failed.present, failed.judged, succeeded.present, succeeded.judged)
+            for failed, succeeded in counts
         ]
-        unresolved = sum(
-            counts.unresolved[mode] for counts in chain.from_iterable(counts_by_stratum)
-        )
+        unresolved = sum(failed.unresolved + succeeded.unresolved for failed, succeeded in counts)
         judged = sum(stratum.cases for stratum in strata)
         figures += mantel_haenszel(strata, scope, needs=to_resolve(unresolved, judged))
     left_out = int(np.count_nonzero(is_counted & (inputs.stratum_numbers < 0)))

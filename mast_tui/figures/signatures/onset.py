@@ -9,8 +9,8 @@ from itertools import combinations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mast_tui.figures.bootstrap import Floats
 from mast_tui.figures.intervals import rate
 from mast_tui.figures.record import PAIR, Figure, FigureScope
 from mast_tui.figures.signatures.model import Flags, GroupScope, Integers, SignatureInput
@@ -215,7 +215,7 @@ def position_figures(scope: FigureScope, first: Integers, lengths: Integers) -> 
 
 
 def spread_figures(
-    scope: FigureScope, statistic: str, values: NDArray[np.float64] | Integers, condition: str = ""
+    scope: FigureScope, statistic: str, values: Floats | Integers, condition: str = ""
 ) -> Iterator[Figure]:
     """Yield the median, with both quartiles as its interval, and the mean.
 

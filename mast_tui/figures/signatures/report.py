@@ -13,10 +13,10 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from mast_tui.figures.bootstrap import RESAMPLING, Resampling
+from mast_tui.figures.bootstrap import RESAMPLING, Floats, Resampling
 from mast_tui.figures.record import OUTCOMES, Figure, FigureIndex, FigureScope, FigureTable
 from mast_tui.figures.signatures.bill import SpentOf
-from mast_tui.figures.signatures.groups import GroupInputs, Values, group_figures
+from mast_tui.figures.signatures.groups import GroupInputs, group_figures
 from mast_tui.figures.signatures.model import (
     ALL,
     FAILED,
@@ -26,7 +26,7 @@ from mast_tui.figures.signatures.model import (
     Rules,
     SignatureInput,
 )
-from mast_tui.figures.signatures.modes import Counts
+from mast_tui.figures.signatures.modes import counts_by_mode
 from mast_tui.figures.signatures.onset import first_fatal, onsets
 from mast_tui.figures.significance import benjamini_hochberg, cochran_armitage
 from mast_tui.gold.model import gold_words
@@ -100,36 +100,31 @@ def _mode_trends(
 
     The test is the Cochran-Armitage test. ``groups`` has a mask of the traces for each group.
     """
-    counts_by_group = [Counts.from_verdicts(inputs.verdicts[group]) for group in groups]
+    # Modes × groups.
+    counts = list(zip(*(counts_by_mode(inputs.verdicts[group]) for group in groups), strict=True))
+    hits = [[group.present for group in mode_counts] for mode_counts in counts]
+    cases = [[group.judged for group in mode_counts] for mode_counts in counts]
     tests = [
-        cochran_armitage(
-            [counts.present[mode_index] for counts in counts_by_group],
-            [counts.judged[mode_index] for counts in counts_by_group],
-            axis.scores,
-        )
-        for mode_index in range(len(inputs.modes))
+        cochran_armitage(mode_hits, mode_cases, axis.scores)
+        for mode_hits, mode_cases in zip(hits, cases, strict=True)
     ]
     adjusted_p_values = benjamini_hochberg(
         [None if test is None else test.p_value for test in tests]
     )
-    for mode_index, mode in enumerate(inputs.modes):
-        for group_name, counts in zip(axis.groups, counts_by_group, strict=True):
-            yield counts.rate(
-                mode_index, FigureScope(scope_name, inputs.taxonomy_ref, group_name, mode.code)
-            )
+    for index, mode in enumerate(inputs.modes):
+        for name, group in zip(axis.groups, counts[index], strict=True):
+            yield group.rate(FigureScope(scope_name, inputs.taxonomy_ref, name, mode.code))
         scope = FigureScope(scope_name, inputs.taxonomy_ref, mode=mode.code)
-        cases = [counts.judged[mode_index] for counts in counts_by_group]
-        hits = [counts.present[mode_index] for counts in counts_by_group]
-        if sum(n > 0 for n in cases) < 2:
-            yield scope.number("slope", None, reason="not_judged")
-            reason = "not_judged"
-        else:
-            yield scope.number("slope", _weighted_slope(hits, cases, axis.scores))
-            reason = "no_variance" if tests[mode_index] is None else ""
-        z, p_value, method = tests[mode_index] or (None, None, "")
+        slope = None
+        reason = "not_judged"
+        if sum(n > 0 for n in cases[index]) > 1:
+            slope = _weighted_slope(hits[index], cases[index], axis.scores)
+            reason = "no_variance" if tests[index] is None else ""
+        yield scope.number("slope", slope, reason="" if slope is not None else reason)
+        z, p_value, method = tests[index] or (None, None, "")
         yield scope.number("z", z, reason=reason)
         yield scope.number("p_value", p_value, condition=method, reason=reason)
-        yield scope.number("p_adjusted", adjusted_p_values[mode_index], reason=reason)
+        yield scope.number("p_adjusted", adjusted_p_values[index], reason=reason)
 
 
 def _weighted_slope(hits: Sequence[int], cases: Sequence[int], scores: Sequence[int]) -> float:
@@ -268,7 +263,7 @@ def signature_report(
     rules: Rules | None = None,
     corrected: Iterable[Figure] = (),
     spent_of: SpentOf | None = None,
-    scores: Mapping[str, Values] | None = None,
+    scores: Mapping[str, Floats] | None = None,
 ) -> SignatureReport:
     """Compute the figures of a report on failure signatures, without any NaN.
 

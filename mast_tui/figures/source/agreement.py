@@ -16,7 +16,6 @@ from mast_tui.figures.agreement.counting import CELL_OF, VerdictArray, VerdictTa
 from mast_tui.figures.agreement.report import StudyInput
 from mast_tui.figures.source.verdicts import verdict_cells
 from mast_tui.figures.spans.input import (
-    LabelRange,
     SpanInput,
     Stretch,
     TraceReading,
@@ -25,9 +24,9 @@ from mast_tui.figures.spans.input import (
     merged_stretches,
 )
 from mast_tui.gold import Order
+from mast_tui.grouping import values_by_key
 from mast_tui.labels import (
     AnnotatorKind,
-    Label,
     Pass,
     PassKind,
     VerdictValue,
@@ -170,14 +169,15 @@ class _TraceLabels:
         self._workspace = workspace
         self._modes = frozenset(mode.slug for mode in taxonomy.modes)
         self._order = order
+        # Returns the length of a span's text, for quotes; None without texts.
         self._length_of = length_of
-        """Returns the length of a span's text, for quotes; None without texts."""
-        self._labels: dict[tuple[str, int], list[Label]] = defaultdict(list)
         self._verdicts: dict[tuple[str, int], dict[str, VerdictValue]] = defaultdict(dict)
         ref = taxonomy.ref
-        for label in workspace.labels(trace_id=trace_id, taxonomy=ref, pass_number=None):
-            if label.mode in self._modes:  # not an open code
-                self._labels[label.annotator, label.pass_number].append(label)
+        self._labels = values_by_key(
+            ((label.annotator, label.pass_number), label)
+            for label in workspace.labels(trace_id=trace_id, taxonomy=ref, pass_number=None)
+            if label.mode in self._modes  # not an open code
+        )
         for verdict in workspace.verdicts(trace_id=trace_id, taxonomy=ref, pass_number=None):
             self._verdicts[verdict.annotator, verdict.pass_number][verdict.mode] = verdict.value
 
@@ -188,26 +188,25 @@ class _TraceLabels:
             UnknownSpan: The index of a span is unknown.
         """
         key = (labelling.annotator, labelling.number)
-        places: dict[str, list[LabelRange]] = defaultdict(list)
-        without_place: list[Label] = []
-        for label in self._labels.get(key, ()):
-            label_range = label_range_of(label.target, self._order, self._length_of)
-            if label_range is None:
-                without_place.append(label)
-            else:
-                places[label.mode].append(label_range)
-        whole_trace_count = sum(label.target.is_whole for label in without_place)
-
-        modes_by_value: dict[VerdictValue, set[str]] = defaultdict(set)
-        for mode, value in self._verdicts.get(key, {}).items():
-            modes_by_value[value].add(mode)
-        present_modes = modes_by_value[VerdictValue.PRESENT]
+        labels = self._labels.get(key, [])
+        ranges = [label_range_of(label.target, self._order, self._length_of) for label in labels]
+        places = values_by_key(
+            (label.mode, label_range)
+            for label, label_range in zip(labels, ranges, strict=True)
+            if label_range is not None
+        )
+        whole_trace_count = sum(label.target.is_whole for label in labels)
+        answers = self._verdicts.get(key, {})
+        present_modes = {mode for mode, value in answers.items() if value is VerdictValue.PRESENT}
+        answered_modes = {
+            mode for mode, value in answers.items() if value is not VerdictValue.UNSURE
+        }
         return TraceReading(
             places={mode: tuple(mode_places) for mode, mode_places in places.items()},
             read=self._read_stretches(labelling),
-            unanswered=self._modes - present_modes - modes_by_value[VerdictValue.ABSENT],
+            unanswered=self._modes - answered_modes,
             whole_trace=whole_trace_count,
-            not_found=len(without_place) - whole_trace_count,
+            not_found=ranges.count(None) - whole_trace_count,
             unplaced=frozenset(present_modes - places.keys()),
         )
 
@@ -359,10 +358,11 @@ def _traces_with_suggestions(
     names: Container[str], pass_by_key: Mapping[tuple[str, str], Pass]
 ) -> dict[str, frozenset[str]]:
     """Return the traces that each annotator labelled with a judge's suggestions on screen."""
-    traces_by_name: dict[str, set[str]] = {}
-    for (name, trace_id), labelling in pass_by_key.items():
-        if name in names and labelling.judge_seen:
-            traces_by_name.setdefault(name, set()).add(trace_id)
+    traces_by_name = values_by_key(
+        (name, trace_id)
+        for (name, trace_id), labelling in pass_by_key.items()
+        if name in names and labelling.judge_seen
+    )
     return {name: frozenset(traces) for name, traces in traces_by_name.items()}
 
 
@@ -427,17 +427,19 @@ def _agent_verdicts(
 
     ``pass_by_key`` has the passes that count, ``finished`` the traces of the compared annotators.
     """
-    traces_by_agent: dict[str, set[str]] = {}
-    for name, trace in pass_by_key:
-        if annotator_kind(name) is AnnotatorKind.AGENT:
-            traces_by_agent.setdefault(name, set()).add(trace)
-    tables = []
-    for agent, agent_traces in sorted(traces_by_agent.items()):
-        for person, person_traces in finished.items():
-            shared_traces = agent_traces & person_traces
-            if shared_traces:
-                tables.append(verdicts.table((agent, person), shared_traces, pass_by_key))
-    return tuple(tables)
+    traces_by_agent = values_by_key(
+        key for key in pass_by_key if annotator_kind(key[0]) is AnnotatorKind.AGENT
+    )
+    shared_traces = {
+        (agent, person): person_traces.intersection(agent_traces)
+        for agent, agent_traces in sorted(traces_by_agent.items())
+        for person, person_traces in finished.items()
+    }
+    return tuple(
+        verdicts.table(pair, traces, pass_by_key)
+        for pair, traces in shared_traces.items()
+        if traces
+    )
 
 
 class _Verdicts:

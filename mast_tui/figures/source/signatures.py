@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.errors import WorkspaceError
-from mast_tui.figures.experiment import Experiment, Values
+from mast_tui.figures.bootstrap import Floats
+from mast_tui.figures.experiment import Experiment
 from mast_tui.figures.judge.input import GOLD
 from mast_tui.figures.signatures.bill import SpentOf
 from mast_tui.figures.signatures.model import (
@@ -100,15 +101,11 @@ def input_from_workspace(
         labelled = labelled_by(workspace, taxonomy, labels, traces)
     if with_unlabelled:
         labelled = _with_unlabelled(workspace, labelled, traces)
-    weights = None
-    if study is not None and is_weighted:
-        weight_by_trace = study.trace_weights(frozenset(labelled.traces)) or {}
-        weights = np.array([weight_by_trace[trace] for trace in labelled.traces])
     facts = _facts_of_traces(workspace, labelled.traces, fields)
     groups = _group_traces([trace.fields for trace in facts], fields)
     models = _numbered([trace.model for trace in facts])
     tasks = _numbered([trace.task_key for trace in facts])
-    known_places = _places_of_marks(labelled, order_of)
+    known_places = _known_places(labelled, order_of)
     return SignatureInput(
         taxonomy_ref=taxonomy.ref,
         modes=taxonomy.modes,
@@ -126,8 +123,8 @@ def input_from_workspace(
         verdicts=labelled.verdicts,
         spans=_integers_or_unknown([trace.spans for trace in facts]),
         places=known_places,
-        whole_trace_labels=labelled.marks.whole_trace_labels.total(),
-        labels_on_unknown_spans=len(labelled.marks.placed) - len(known_places.trace),
+        whole_trace_labels=labelled.labels.whole_trace_labels.total(),
+        labels_on_unknown_spans=len(labelled.labels.placed) - len(known_places.trace),
         failed_below=failed_below,
         gold=labelled.mix,
         unfinished=labelled.unfinished,
@@ -138,9 +135,15 @@ def input_from_workspace(
             [not trace.task_id and trace.task_key is not None for trace in facts], dtype=bool
         ),
         trial_numbers=_integers_or_unknown([trace.trial for trace in facts]),
-        weights=weights,
+        weights=_trace_weights(study, labelled.traces) if study and is_weighted else None,
         has_unknown_weights=study is not None and not is_weighted,
     )
+
+
+def _trace_weights(study: Study, traces: Sequence[str]) -> Floats:
+    """Return the number of traces of the study that each of these traces represents."""
+    weight_by_trace = study.trace_weights(frozenset(traces)) or {}
+    return np.array([weight_by_trace[trace] for trace in traces])
 
 
 def _outcomes(facts: Sequence[_TraceFacts], failed_below: float | None) -> NDArray[np.int8]:
@@ -229,9 +232,7 @@ def without_outcomes(
     return replace(signature_input, outcome=outcome, score=score), int(hidden.sum())
 
 
-def benchmark_scores(
-    traces: Sequence[str], scores_of: Callable[[str], Named]
-) -> dict[str, NDArray[np.float64]]:
+def benchmark_scores(traces: Sequence[str], scores_of: Callable[[str], Named]) -> dict[str, Floats]:
     """Return the scores between 0 and 1 that a benchmark gives besides the main score.
 
     Args:
@@ -242,7 +243,7 @@ def benchmark_scores(
         The score of each trace by the name of the metric, NaN without one. A metric with a score
         outside 0 to 1 is left out.
     """
-    scores: dict[str, NDArray[np.float64]] = {}
+    scores: dict[str, Floats] = {}
     for row, trace_id in enumerate(traces):
         for metric, text in scores_of(trace_id):
             try:
@@ -369,19 +370,19 @@ def _numbered(values: Sequence[_Value | None]) -> _Numbered[_Value]:
     return _Numbered(tuple(different_values), np.array(numbers, dtype=np.int64))
 
 
-def _places_of_marks(labelled: LabelledTraces, order_of: Callable[[str], Order]) -> Places:
+def _known_places(labelled: LabelledTraces, order_of: Callable[[str], Order]) -> Places:
     """Return the labels whose spans have a known index."""
     row_by_trace = {trace: row for row, trace in enumerate(labelled.traces)}
     order = cache(order_of)
     place_rows = []
-    for mark in labelled.marks.placed:
-        index_of = order(mark.trace)
-        first = index_of(mark.first)
-        last = first if mark.last == mark.first else index_of(mark.last)
+    for label in labelled.labels.placed:
+        index_of = order(label.trace)
+        first = index_of(label.first)
+        last = first if label.last == label.first else index_of(label.last)
         if first is not None and last is not None:
             # Imported labels may have their last span before the first.
             ends = (min(first, last), max(first, last))
-            place_rows.append((row_by_trace[mark.trace], mark.mode, *ends, mark.fatal))
+            place_rows.append((row_by_trace[label.trace], label.mode, *ends, label.fatal))
     trace, mode, first_index, last_index, fatal = np.array(place_rows, np.int64).reshape(-1, 5).T
     return Places(trace, mode, first_index, last_index, fatal.astype(bool))
 
@@ -550,7 +551,7 @@ def _verdicts_in_order_of(
 
 def _amounts_of_runs(
     inputs: SignatureInput, spent_of: SpentOf, prices: Mapping[str, Prices]
-) -> dict[str, Values]:
+) -> dict[str, Floats]:
     """Return the tokens, minutes and money of each run, NaN if unknown.
 
     Amounts unknown for all runs are left out. The strata of ``inputs`` are the models of the runs.

@@ -54,7 +54,7 @@ PassKey = tuple[str, str, int]
 """The annotator, the trace id and the number of a pass."""
 
 
-class VerdictMark(NamedTuple):
+class PlacedLabel(NamedTuple):
     """A label with spans: its trace, the column of its mode, and the keys of its ends."""
 
     trace: str
@@ -70,7 +70,7 @@ _SINGLE: Final = SOURCES.index(Resolution.SINGLE)
 
 
 @dataclass(slots=True)
-class Marks:
+class TraceLabels:
     """The labels with spans, and counts of other labels.
 
     Attributes:
@@ -79,7 +79,7 @@ class Marks:
         merged: The number of gold places that join different places of several annotators.
     """
 
-    placed: list[VerdictMark] = field(default_factory=list)
+    placed: list[PlacedLabel] = field(default_factory=list)
     whole_trace_labels: Counter[str] = field(default_factory=Counter)
     merged: int = 0
 
@@ -91,7 +91,7 @@ class LabelledTraces:
     Attributes:
         traces: The ids of the traces.
         verdicts: The verdicts, traces × modes.
-        marks: The labels with spans.
+        labels: The labels with spans.
         mix: For the gold, the numbers of verdicts and traces by source.
         unfinished: The number of traces that the annotator has begun and not finished.
         source_kind: ``gold``, or the kind of the annotator.
@@ -99,7 +99,7 @@ class LabelledTraces:
 
     traces: tuple[str, ...]
     verdicts: NDArray[np.uint8]
-    marks: Marks
+    labels: TraceLabels
     mix: GoldMixJson | None = None
     unfinished: int = 0
     source_kind: str = GOLD
@@ -206,7 +206,7 @@ class _PassVerdicts:
     Attributes:
         row_keys: The annotator and the trace id of each row, sorted by trace.
         cells: The verdicts, rows × modes.
-        marks: The labels with spans in these passes.
+        labels: The labels with spans in these passes.
     """
 
     def __init__(
@@ -228,8 +228,8 @@ class _PassVerdicts:
         rows = {(*key, passes[key]): row for row, key in enumerate(self.row_keys)}
         table = verdict_cells(workspace, taxonomy, rows, FLAGS, OPEN, annotator=annotator)
         self.cells: NDArray[np.uint8] = table.cells.astype(np.uint8)
-        placed = _marks_of_passes(workspace, taxonomy, list(rows), annotator)
-        self.marks = Marks(placed, table.whole_trace_labels)
+        placed = _placed_labels(workspace, taxonomy, list(rows), annotator)
+        self.labels = TraceLabels(placed, table.whole_trace_labels)
 
     def shared_traces(self) -> set[str]:
         """Return the traces with passes of several annotators."""
@@ -239,24 +239,24 @@ class _PassVerdicts:
         }
 
 
-def _marks_of_passes(
+def _placed_labels(
     workspace: Workspace, taxonomy: Taxonomy, pass_keys: Sequence[PassKey], annotator: str | None
-) -> list[VerdictMark]:
+) -> list[PlacedLabel]:
     """Read the labels with spans of these passes, all by ``annotator`` unless it is None."""
     columns = {mode.slug: column for column, mode in enumerate(taxonomy.modes)}
     # Labels share strings of trace ids and span keys, because there may be a million labels.
     shared_trace_ids = {key: key[1] for key in pass_keys}
 
-    def collect(records: Iterator[tuple[Any, ...]]) -> list[VerdictMark]:
-        marks = []
+    def collect(records: Iterator[tuple[Any, ...]]) -> list[PlacedLabel]:
+        placed = []
         for name, trace, number, mode, first_span, last_span, severity, decisive in records:
             trace_id = shared_trace_ids.get((name, trace, number))
             if trace_id is not None and mode in columns:
                 last = first_span if last_span == first_span else last_span
                 # A label that a judge calls decisive counts as fatal.
                 fatal = severity == Severity.FATAL or decisive == 1
-                marks.append(VerdictMark(trace_id, columns[mode], first_span, last, fatal))
-        return marks
+                placed.append(PlacedLabel(trace_id, columns[mode], first_span, last, fatal))
+        return placed
 
     equal_to = {"taxonomy": taxonomy.ref}
     if annotator is not None:
@@ -297,7 +297,7 @@ def labelled_by(
     return LabelledTraces(
         tuple(trace for _, trace in verdicts.row_keys),
         verdicts.cells,
-        verdicts.marks,
+        verdicts.labels,
         unfinished=len(begun) - len(finished),
         source_kind=kinds[name],
     )
@@ -326,7 +326,7 @@ def _labelled_by_judge(
     return LabelledTraces(
         traces,
         verdicts.cells,
-        verdicts.marks,
+        verdicts.labels,
         unfinished=len(numbers) - len(finished),
         source_kind=AnnotatorKind.JUDGE,
     )
@@ -363,26 +363,18 @@ def labelled_by_gold(
     passes_of_people = _passes_of_people(workspace, passes, outside_names)
     verdicts = _PassVerdicts(workspace, taxonomy, passes_of_people)
     decided_traces = _decided_traces(workspace, taxonomy, traces)
-    shared_traces = verdicts.shared_traces()
     table = _GoldTable(taxonomy, verdicts, decided_traces)
     if which == "settled":
         # A verdict is settled by a decision or by several annotators, so the gold of these traces
         # has all settled verdicts.
-        traces_by_gold = decided_traces | shared_traces
         table.clear()
-    else:
-        traces_by_gold = decided_traces | (shared_traces & verdicts.marks.whole_trace_labels.keys())
-        traces_by_gold |= {
-            mark.trace
-            for mark in verdicts.marks.placed
-            if mark.trace in shared_traces and order_of(mark.trace)(mark.first) is not None
-        }
-    gold_by_trace = gold(traces_by_gold) if traces_by_gold else {}
-    if which == "settled":
+        traces_by_gold = decided_traces | verdicts.shared_traces()
+        gold_by_trace = gold(traces_by_gold) if traces_by_gold else {}
         table.replace({trace: only_settled(gold_by_trace[trace]) for trace in gold_by_trace})
         table.remove_open_rows()
     else:
-        table.replace(gold_by_trace)
+        traces_by_gold = decided_traces | _traces_with_joined_labels(verdicts, order_of)
+        table.replace(gold(traces_by_gold) if traces_by_gold else {})
     counted_traces = set(table.traces)
     mix: GoldMixJson = {
         "sources": table.counts_by_source(of_traces=False),
@@ -392,9 +384,21 @@ def labelled_by_gold(
         ),
         "settled_only": which == "settled",
         "not_in_study": finished_by(outside_names, passes),
-        "merged": table.marks.merged,
+        "merged": table.labels.merged,
     }
-    return LabelledTraces(tuple(table.traces), table.verdicts, table.marks, mix)
+    return LabelledTraces(tuple(table.traces), table.verdicts, table.labels, mix)
+
+
+def _traces_with_joined_labels(
+    verdicts: _PassVerdicts, order_of: Callable[[str], Order]
+) -> set[str]:
+    """Return the traces of several annotators in which the gold may join several labels."""
+    shared_traces = verdicts.shared_traces()
+    return (shared_traces & verdicts.labels.whole_trace_labels.keys()) | {
+        label.trace
+        for label in verdicts.labels.placed
+        if label.trace in shared_traces and order_of(label.trace)(label.first) is not None
+    }
 
 
 def _passes_of_people(
@@ -431,14 +435,14 @@ class _GoldTable:
     Attributes:
         traces: The ids of the traces.
         verdicts: The verdicts, traces × modes.
-        marks: The labels with spans.
+        labels: The labels with spans.
     """
 
     def __init__(
         self, taxonomy: Taxonomy, annotators: _PassVerdicts, decided_traces: set[str]
     ) -> None:
         self._columns = {mode.slug: column for column, mode in enumerate(taxonomy.modes)}
-        self.marks = annotators.marks
+        self.labels = annotators.labels
         row_traces = [trace for _, trace in annotators.row_keys]
         # The first row of each trace; rows are sorted by trace.
         starts = [
@@ -463,14 +467,14 @@ class _GoldTable:
     def clear(self) -> None:
         """Open every mode, and remove all labels."""
         self.verdicts[:] = OPEN
-        self.marks = Marks()
+        self.labels = TraceLabels()
 
     def replace(self, gold_by_trace: Mapping[str, GoldTrace]) -> None:
         """Replace the verdicts and the labels of traces by their gold."""
-        placed = [mark for mark in self.marks.placed if mark.trace not in gold_by_trace]
+        placed = [label for label in self.labels.placed if label.trace not in gold_by_trace]
         for trace in gold_by_trace:
-            del self.marks.whole_trace_labels[trace]
-        self.marks = Marks(placed, self.marks.whole_trace_labels)
+            del self.labels.whole_trace_labels[trace]
+        self.labels = TraceLabels(placed, self.labels.whole_trace_labels)
         row_by_trace = {trace: row for row, trace in enumerate(self.traces)}
         for trace, gold_trace in gold_by_trace.items():
             if trace in row_by_trace:
@@ -494,12 +498,12 @@ class _GoldTable:
             first_key = label.target.first
             last_key = label.target.last
             if first_key is None or last_key is None:
-                self.marks.whole_trace_labels[trace] += 1
+                self.labels.whole_trace_labels[trace] += 1
                 continue
             column = self._columns[label.mode]
             fatal = label.severity is Severity.FATAL
-            self.marks.placed.append(VerdictMark(trace, column, first_key, last_key, fatal))
-            self.marks.merged += label.merged
+            self.labels.placed.append(PlacedLabel(trace, column, first_key, last_key, fatal))
+            self.labels.merged += label.merged
 
     def remove_open_rows(self) -> None:
         """Remove the traces on which every mode is open."""

@@ -23,10 +23,9 @@ from itertools import chain, combinations
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mast_tui.figures.agreement.coefficients import NoInterval, Undefined
-from mast_tui.figures.bootstrap import RESAMPLING, Resampling, ratio, resamples
+from mast_tui.figures.bootstrap import RESAMPLING, Floats, Resampling, ratio, resamples
 from mast_tui.figures.jackknife import FEWEST, Scale, Spread
 from mast_tui.figures.record import (
     PAIR,
@@ -52,8 +51,6 @@ from mast_tui.figures.spans.sums import (
 )
 from mast_tui.figures.spans.unitizing import alpha_u
 from mast_tui.taxonomy.model import Mode
-
-Floats = NDArray[np.float64]
 
 LEAST_OVERLAPPING: Final = 3
 """The fewest traces with overlapping places for a valid interval of α, by simulation."""
@@ -321,9 +318,9 @@ def _annotator_counts(span_input: SpanInput, name: str) -> Iterator[Figure]:
         "not_found": sum(reading.not_found for reading in readings),
         "no_places": sum(len(reading.unplaced) for reading in readings),
     }
-    scope = FigureScope("spans_annotator", span_input.taxonomy_ref, subject=(name,))
-    for statistic, count in counts.items():
-        yield scope.number(statistic, count)
+    yield from FigureScope("spans_annotator", span_input.taxonomy_ref, subject=(name,)).counts(
+        counts
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,10 +370,13 @@ class _Group:
         f1, alphas, alphas_u = estimated_figures(definitions, resampling)
         all_spans = sum(trace.spans for trace in self.traces)
         total_scope = self.scope("spans", slugs)
-        yield total_scope.number("traces", len(self.traces))
-        yield total_scope.number("spans", all_spans)
-        unplaced_count = sum(len(trace.unplaced(self.names)) for trace in self.traces)
-        yield total_scope.number("no_places", unplaced_count)
+        yield from total_scope.counts(
+            {
+                "traces": len(self.traces),
+                "spans": all_spans,
+                "no_places": sum(len(trace.unplaced(self.names)) for trace in self.traces),
+            }
+        )
         # The blocks of columns for F1: finding any mode, finding and naming, then each mode. F1 has
         # a value for each level of overlap.
         blocks = _with_naming(self.findings.sum(axis=0, keepdims=True))[0]
@@ -388,18 +388,15 @@ class _Group:
         compared_counts = sums.coverage[:, :, 0].sum(axis=0)
         for mode_index, mode in enumerate(self.span_input.modes):
             scope = self.scope("spans_mode", [mode.slug], mode.code)
-            yield scope.number("traces", sums.answered[mode_index])
             unplaced = sum(mode.slug in trace.unplaced(self.names) for trace in self.traces)
-            yield scope.number("no_places", unplaced)
+            yield from scope.counts({"traces": sums.answered[mode_index], "no_places": unplaced})
             f1_scope = self.scope("spans_mode_f1", [mode.slug], mode.code)
             yield from _f1_figures(f1_scope, blocks[mode_index + 2], f1_by_block[mode_index + 2])
             span_count = int(compared_counts[mode_index])
-            yield scope.number("spans", span_count)
-            yield scope.number("spans_left_out", all_spans - span_count)
+            yield from scope.counts({"spans": span_count, "spans_left_out": all_spans - span_count})
             yield scope.figure("krippendorff_alpha", alphas[mode_index], n=span_count)
             units = sums.units[mode_index]
-            yield scope.number("units", units.units)
-            yield scope.number("positions", units.positions)
+            yield from scope.counts({"units": units.units, "positions": units.positions})
             yield scope.figure("krippendorff_alpha_u", alphas_u[mode_index], n=units.positions)
 
     def _f1_definition(self, sums: SpanSums) -> Figures:
@@ -507,8 +504,7 @@ def _f1_figures(scope: FigureScope, block: Floats, figures: Sequence[Figure]) ->
     ``figures`` has F1 at each of ``THRESHOLDS``.
     """
     place_count = int(block[MARKS])
-    yield scope.number("places", place_count)
-    yield scope.number("places_left_out", int(block[LEFT_OUT]))
+    yield from scope.counts({"places": place_count, "places_left_out": int(block[LEFT_OUT])})
     # The last threshold is an overlap of 100 %.
     yield scope.figure("f1_exact", figures[-1], n=place_count)
     for threshold, figure in zip(THRESHOLDS, figures, strict=True):

@@ -15,9 +15,8 @@ from itertools import accumulate, chain, pairwise
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mast_tui.figures.bootstrap import ratio
+from mast_tui.figures.bootstrap import Floats, ratio
 from mast_tui.figures.spans.input import (
     LEVELS,
     LabelRange,
@@ -30,8 +29,6 @@ from mast_tui.figures.spans.input import (
     touches,
 )
 from mast_tui.figures.spans.unitizing import Continuum, Section, UnitSums
-
-Floats = NDArray[np.float64]
 
 COVERAGE_COLUMNS: Final = 4
 """The number of sums of a trace: spans, ratings, marked ratings, disagreement."""

@@ -24,20 +24,20 @@ with the weights of the continua.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.bootstrap import ratio
+from mast_tui.figures.bootstrap import Floats, ratio
 
 Section = tuple[int, int]
 """The begin and the end (exclusive) of a unit or a gap, in positions from 0."""
 
-Floats = NDArray[np.float64]
 
 # Columns of the sums. After them, each length of unit has a column of units, then one of positions
 # for such a unit in the gaps.
@@ -108,25 +108,18 @@ class UnitSums:
         compared = [
             (row, continuum) for row, continuum in enumerate(continua) if continuum is not None
         ]
-        # The units of all raters, then their gaps, as (row of the continuum, length).
-        units = np.array(
-            [
-                (row, after - first)
-                for row, continuum in compared
-                for rater_units in continuum.units
-                for first, after in rater_units
-            ],
-            dtype=np.int64,
-        ).reshape(-1, 2)
-        gaps = np.array(
-            [
-                (row, after - first)
-                for row, continuum in compared
-                for rater in range(len(continuum.units))
-                for first, after in continuum.gaps(rater)
-            ],
-            dtype=np.int64,
-        ).reshape(-1, 2)
+        units = _rows_and_lengths(
+            (row, unit)
+            for row, continuum in compared
+            for rater_units in continuum.units
+            for unit in rater_units
+        )
+        gaps = _rows_and_lengths(
+            (row, gap)
+            for row, continuum in compared
+            for rater in range(len(continuum.units))
+            for gap in continuum.gaps(rater)
+        )
         lengths = np.unique(units[:, 1]).astype(np.float64)
 
         features = np.zeros((len(continua), _COLUMNS + 2 * len(lengths)))
@@ -137,25 +130,22 @@ class UnitSums:
             features[row, _POSITIONS] = raters * continuum.length
             features[row, _LENGTH] = continuum.length
             features[row, _RATERS] = raters
+        sums_of = partial(_sums_by_continuum, continuum_count=len(continua))
         unit_lengths = units[:, 1].astype(np.float64)
-        features[:, _UNITS] = _sums_by_continuum(units, np.ones_like(unit_lengths), len(continua))
+        features[:, _UNITS] = sums_of(units, np.ones_like(unit_lengths))
         # The part 2 l³ - 3 l² + l of a unit of length l in the expected disagreement with other
         # units.
-        features[:, _OVERLAPS] = _sums_by_continuum(
-            units, 2 * unit_lengths**3 - 3 * unit_lengths**2 + unit_lengths, len(continua)
+        features[:, _OVERLAPS] = sums_of(
+            units, 2 * unit_lengths**3 - 3 * unit_lengths**2 + unit_lengths
         )
         # The ordered pairs of positions within a unit, which are not compared.
-        features[:, _WITHIN] = _sums_by_continuum(
-            units, unit_lengths * (unit_lengths - 1), len(continua)
-        )
-        features[:, _GAPS] = _sums_by_continuum(gaps, np.ones(len(gaps)), len(continua))
+        features[:, _WITHIN] = sums_of(units, unit_lengths * (unit_lengths - 1))
+        features[:, _GAPS] = sums_of(gaps, np.ones(len(gaps)))
         # For each length: the number of units, and the number of positions for a unit in the gaps.
         for column, length in enumerate(lengths, start=_COLUMNS):
+            features[:, column] = sums_of(units, unit_lengths == length)
             gap_positions = np.maximum(gaps[:, 1] - length + 1, 0)
-            features[:, column] = _sums_by_continuum(units, unit_lengths == length, len(continua))
-            features[:, column + len(lengths)] = _sums_by_continuum(
-                gaps, gap_positions, len(continua)
-            )
+            features[:, column + len(lengths)] = sums_of(gaps, gap_positions)
         return cls(lengths, features)
 
     @property
@@ -244,6 +234,12 @@ def _difference_of_units(
         if index == first_overlap:
             difference += (after - first) ** 2
     return difference
+
+
+def _rows_and_lengths(sections: Iterable[tuple[int, Section]]) -> NDArray[np.int64]:
+    """Return (row of the continuum, length) of sections, from their rows and the sections."""
+    rows = [(row, after - first) for row, (first, after) in sections]
+    return np.array(rows, dtype=np.int64).reshape(-1, 2)
 
 
 def _sums_by_continuum(

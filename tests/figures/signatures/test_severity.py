@@ -20,7 +20,7 @@ from mast_tui.figures.signatures.groups import (
     trace_shapes,
 )
 from mast_tui.figures.signatures.model import ABSENT, OPEN, PRESENT, UNSURE, Rules
-from mast_tui.figures.signatures.modes import Counts, mode_figures
+from mast_tui.figures.signatures.modes import counts_by_mode, mode_figures
 from mast_tui.reports.signature_document import mode_document
 
 
@@ -45,9 +45,9 @@ def tables_of(verdicts: NDArray[np.uint8], lost: NDArray[np.bool_], rules: Rules
     """Return the tables of all modes, of traces that failed or succeeded."""
     modes = range(verdicts.shape[1])
     figures = mode_figures(
-        Counts.from_verdicts(verdicts),
-        Counts.from_verdicts(verdicts[lost]),
-        Counts.from_verdicts(verdicts[~lost]),
+        counts_by_mode(verdicts),
+        counts_by_mode(verdicts[lost]),
+        counts_by_mode(verdicts[~lost]),
         len(verdicts),
         (verdicts == UNSURE).sum(axis=0).tolist(),
         [FigureScope("mode", mode=f"mode {column}") for column in modes],
