@@ -81,7 +81,7 @@ class PassKind(StrEnum):
     RETEST = "retest"
 
     @property
-    def is_reading(self) -> bool:
+    def is_labelling(self) -> bool:
         """True if the labels count as the annotator's labels of the trace.
 
         The labels of an adjudication are gold. A retest repeats the labelling of a trace only to
@@ -673,7 +673,7 @@ def counted_passes(passes: Iterable[Pass], which: Which) -> dict[tuple[str, str]
     # The pass that counts comes last in this order and replaces the others.
     ordered_passes = sorted(passes, key=attrgetter("number"), reverse=which == "first")
     for trace_pass in ordered_passes:
-        if not trace_pass.kind.is_reading or trace_pass.finished_at is None:
+        if not trace_pass.kind.is_labelling or trace_pass.finished_at is None:
             continue
         if which == "first" and trace_pass.kind not in _FIRST_LOOKS:
             continue

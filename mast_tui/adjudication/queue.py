@@ -292,7 +292,7 @@ def disagreement(group: ConflictGroup) -> float:
     """
     is_verdict = group.kind is ConflictKind.VERDICT
     answer_counts: Counter[object] = Counter(
-        answer.value if is_verdict else frozenset(answer.targets) for answer in group.said
+        answer.value if is_verdict else frozenset(answer.targets) for answer in group.answers
     )
     largest_count = max(answer_counts.values(), default=0)
     side_count = answer_counts.total()

@@ -152,7 +152,7 @@ class Adjudication:
         time = now()
         decisions = tuple(
             self._new_decision(
-                conflict.mode, conflict.id, choice, conflict.said, time=time, reason=reason
+                conflict.mode, conflict.id, choice, conflict.answers, time=time, reason=reason
             )
             for conflict, choice in choices
         )
@@ -177,9 +177,11 @@ class Adjudication:
         if any(mode == conflict.mode for conflict in conflicts):
             raise AdjudicationError("this is the mode in conflict; take a side, or both")
         time = now()
-        places = tuple(dict.fromkeys(conflict.where or WHOLE_TRACE for conflict in conflicts))
+        places = tuple(dict.fromkeys(conflict.first_place or WHOLE_TRACE for conflict in conflicts))
         absent = [
-            self._new_decision(conflict.mode, conflict.id, ABSENT_CHOICE, conflict.said, time=time)
+            self._new_decision(
+                conflict.mode, conflict.id, ABSENT_CHOICE, conflict.answers, time=time
+            )
             for conflict in conflicts
         ]
         decisions = (*absent, *self._added_places(mode, places, time))
@@ -222,7 +224,7 @@ class Adjudication:
         """Return the same decision by this adjudicator on the current answers."""
         return replace(
             decision,
-            said=current_answers(decision, self.trace_sides.sides, self._order),
+            answers=current_answers(decision, self.trace_sides.sides, self._order),
             decided_by=self.adjudicator,
             decided_at=time,
             judge_seen=decision.judge_seen or self._sees_judge(decision.mode),
@@ -335,7 +337,7 @@ class Adjudication:
             value=choice.value,
             targets=choice.targets,
             sides=choice.sides,
-            said=answers,
+            answers=answers,
             decided_by=self.adjudicator,
             decided_at=time,
             judge_seen=self._sees_judge(mode),

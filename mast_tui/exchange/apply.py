@@ -252,7 +252,7 @@ class _EarlierWork:
             {
                 _work_key_of(trace_pass): trace_pass
                 for trace_pass in passes
-                if trace_pass.kind.is_reading
+                if trace_pass.kind.is_labelling
             },
             {_work_key_of(trace_pass): trace_pass.number + 1 for trace_pass in passes},
         )

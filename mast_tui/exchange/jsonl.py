@@ -27,7 +27,7 @@ from mast_tui.traces.io.json_values import InvalidJSON, load_json
 from mast_tui.traces.library import samples_folder
 from mast_tui.traces.model import Outcome, TraceIdentity
 from mast_tui.workspace import Event, Run, RunTrace, TraceRecord, Usage, Workspace, WorkspaceError
-from mast_tui.workspace.events.chain import Foreign, examined
+from mast_tui.workspace.events.chain import ForeignEvents, with_checked_chains
 from mast_tui.workspace.events.codec import (
     quote_counts_from,
     read,
@@ -323,7 +323,7 @@ class JsonlContent:
     annotators: list[tuple[str, AnnotatorKind]] = field(default_factory=list)
     runs: list[Run] = field(default_factory=list)
     tags: list[tuple[str, str, Tags]] = field(default_factory=list)
-    foreign: Foreign = field(default_factory=Foreign)
+    foreign: ForeignEvents = field(default_factory=ForeignEvents)
 
 
 def read_jsonl(path: Path) -> JsonlContent:
@@ -353,7 +353,7 @@ def read_jsonl(path: Path) -> JsonlContent:
             raise ExchangeError(f"{path}: line {number}: {error}") from None
     if not any(line.strip() for line in lines):
         raise ExchangeError(f"{path}: empty; expected a 'workspace' line first")
-    content.foreign = examined(events)
+    content.foreign = with_checked_chains(events)
     return content
 
 
@@ -427,7 +427,7 @@ def merge_content(
         return workspace.merge_events(register_content(content, workspace), replacing=replacing)
 
 
-def register_content(content: JsonlContent, workspace: Workspace) -> Foreign:
+def register_content(content: JsonlContent, workspace: Workspace) -> ForeignEvents:
     """Add all contents of a file except its events to a workspace.
 
     Args:

@@ -21,7 +21,7 @@ from mast_tui.labels import JUDGE_PREFIX
 from mast_tui.study import Study
 from mast_tui.traces.model import Outcome
 from mast_tui.workspace import Event, PersonChanges, Workspace, WorkspaceError
-from mast_tui.workspace.events.chain import Foreign
+from mast_tui.workspace.events.chain import ForeignEvents
 from mast_tui.workspace.events.changes import InForce
 from mast_tui.workspace.events.foreign import ForeignGrowth
 from mast_tui.workspace.events.model import now
@@ -197,12 +197,14 @@ class _FileWriter:
         for name, events in groupby(foreign.events, key=lambda event: event.annotator):
             own_events = tuple(events)
             # At most one entry: the event at which the annotator's chain of hashes breaks.
-            broken = {author: event for author, event in foreign.broken.items() if author == name}
+            broken = {
+                author: event for author, event in foreign.first_broken.items() if author == name
+            }
             growth = self._workspace.growth_of(own_events, is_broken=bool(broken))
             if growth.is_plain:  # the file only continues the history here
                 self._append_growth(growth)
             else:
-                self._merge_history(Foreign(own_events, broken))
+                self._merge_history(ForeignEvents(own_events, broken))
 
     def _append_growth(self, growth: ForeignGrowth) -> None:
         """Append the events in batches."""
@@ -218,10 +220,10 @@ class _FileWriter:
                 self._workspace.record_imported_events(self._record, [event.id for event in events])
             let_others_write()
 
-    def _merge_history(self, foreign: Foreign) -> None:
+    def _merge_history(self, foreign: ForeignEvents) -> None:
         """Merge the events of an annotator in one transaction, then let other programs write."""
         with self._workspace.transaction():
-            growth = self._workspace.growth_of(foreign.events, is_broken=bool(foreign.broken))
+            growth = self._workspace.growth_of(foreign.events, is_broken=bool(foreign.first_broken))
             report = self._workspace.merge_events(
                 foreign, replacing=self._replacing, in_force=self._in_force
             )

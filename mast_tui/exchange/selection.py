@@ -310,7 +310,7 @@ def _chosen_readings(passes: Iterable[Pass], which: Which) -> dict[tuple[str, st
     chosen: dict[tuple[str, str], Pass] = {}
     for trace_pass in passes:  # passes are sorted by number
         key = (trace_pass.annotator, trace_pass.trace_id)
-        is_reading = trace_pass.kind.is_reading  # False for adjudications and retests
+        is_reading = trace_pass.kind.is_labelling  # False for adjudications and retests
         if not is_reading or (which == "first" and key in chosen):
             continue
         # A second look is never the first reading, even if the first one is missing.

@@ -214,7 +214,7 @@ class _ImportUndo:
             for trace_id, decisions in self._workspace.all_decisions(taxonomy).items():
                 # The adjudicator with the annotators of the conflicting answers.
                 self._deciders[trace_id, taxonomy] += [
-                    (decision.decided_by, tuple(answer.annotator for answer in decision.said))
+                    (decision.decided_by, tuple(answer.annotator for answer in decision.answers))
                     for decision in decisions
                 ]
 

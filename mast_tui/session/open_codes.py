@@ -1,8 +1,8 @@
 """Open coding: the notes in all traces on failures that no mode describes.
 
-An open code is a label of the open mode, or a note on a span. Open codes are grouped by their first
-tag (``#name`` in the text, or added later), else by the proposal of a model, else by similar words.
-A group may become a mode of the next codebook.
+An open code is a label of the mode for such failures (``OPEN_CODE_SLUG``), or a note on a span.
+Open codes are grouped by their first tag (``#name`` in the text, or added later), else by the
+proposal of a model, else by similar words. A group may become a mode of the next codebook.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from mast_tui.counts import counted
 from mast_tui.errors import SessionError
 from mast_tui.labels import AnnotatorKind, Label, Pass, SpanNote, Target, annotator_kind
 from mast_tui.session.progress import by_trace, retests_of
-from mast_tui.taxonomy.model import OPEN_SLUG, Taxonomy
+from mast_tui.taxonomy.model import OPEN_CODE_SLUG, Taxonomy
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.registers.tags import TaggedPlace, all_tags, keep_tags, tags_by
 
@@ -50,7 +50,7 @@ _STOP_WORDS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class OpenCode:
-    """A text that an annotator wrote on a label of the open mode, or as a note on a span."""
+    """The text of a label of the mode of open codes, or of a note on a span."""
 
     annotator: str
     trace_id: str
@@ -214,14 +214,14 @@ def open_coding(
     notes = visible(workspace.span_notes(taxonomy=ref))
     passes = visible(workspace.passes(taxonomy=ref))
     # Adjudications and retests are left out.
-    readings = [reading for reading in passes if reading.kind.is_reading]
+    readings = [reading for reading in passes if reading.kind.is_labelling]
     added_tags = _added_tags(workspace, taxonomy.id, may_see)
     codes = _codes_in_order(labels, notes, added_tags, _traces_in_coding_order(readings))
     proposal = _proposed_groups(workspace, _groups_setting(ref, reader, visible_traces))
     groups = grouped(codes, proposal.groups)
     modes_by_trace: dict[str, set[str]] = defaultdict(set)
     for label in labels:
-        if label.mode != OPEN_SLUG:
+        if label.mode != OPEN_CODE_SLUG:
             modes_by_trace[label.trace_id].add(label.mode)
     finished_traces = _traces_in_coding_order(reading for reading in readings if reading.finished)
     return OpenCoding(
@@ -272,7 +272,7 @@ def _codes_in_order(
 def _open_codes(labels: Iterable[Label], notes: Iterable[SpanNote]) -> Iterator[OpenCode]:
     """Yield the open codes, first those of labels and then those of notes, without added tags."""
     for label in labels:
-        if label.mode == OPEN_SLUG:
+        if label.mode == OPEN_CODE_SLUG:
             yield OpenCode(label.annotator, label.trace_id, label.target, label.note, is_label=True)
     for note in notes:
         target = Target(note.key, note.key)

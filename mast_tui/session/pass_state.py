@@ -319,7 +319,7 @@ class Passes:
         """The passes with the annotator's own labels; in a retest only the retest."""
         if self.in_retest:
             return [state for state in self._valid_passes if state.kind is PassKind.RETEST]
-        return [state for state in self._valid_passes if state.kind.is_reading]
+        return [state for state in self._valid_passes if state.kind.is_labelling]
 
     @property
     def frozen(self) -> bool:

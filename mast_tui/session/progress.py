@@ -71,7 +71,7 @@ def first_finish(passes: Iterable[Pass]) -> str | None:
     times = [
         trace_pass.finished_at
         for trace_pass in passes
-        if trace_pass.kind.is_reading and trace_pass.finished_at is not None
+        if trace_pass.kind.is_labelling and trace_pass.finished_at is not None
     ]
     return min(times, default=None)
 
@@ -202,7 +202,7 @@ def anybody_finished(workspace: Workspace, study: Study) -> bool:
     traces = frozenset(study.traces)
     return any(
         trace_pass.finished
-        and trace_pass.kind.is_reading
+        and trace_pass.kind.is_labelling
         and trace_pass.annotator in study.annotators
         and trace_pass.trace_id in traces
         for trace_pass in workspace.passes(taxonomy=study.taxonomy)
@@ -221,7 +221,7 @@ def _progress_of(
     begun_traces = [
         trace_id
         for trace_id in ids
-        if any(trace_pass.kind.is_reading for trace_pass in passes_by_trace.get(trace_id, ()))
+        if any(trace_pass.kind.is_labelling for trace_pass in passes_by_trace.get(trace_id, ()))
     ]
     return StudyProgress(
         name,
@@ -267,7 +267,7 @@ def status(workspace: Workspace, taxonomy: Taxonomy) -> StatusReport:
     study = workspace.study(taxonomy.ref)
     readings_by_name: dict[str, list[Pass]] = defaultdict(list)
     for trace_pass in workspace.passes(taxonomy=taxonomy.ref):
-        if trace_pass.kind.is_reading:
+        if trace_pass.kind.is_labelling:
             readings_by_name[trace_pass.annotator].append(trace_pass)
     rows = []
     for info in workspace.annotators():

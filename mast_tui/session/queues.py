@@ -186,7 +186,7 @@ class _AnnotatorWork:
         drawn_traces: set[str] = set()
         for draw in self.study.draws:
             if draw.chances:  # stored only if the traces had different chances
-                drawn_traces.update(self.study.batches[draw.lot])
+                drawn_traces.update(self.study.batches[draw.batch_number])
         return tuple(item for item in self.unfinished() if item.trace_id in drawn_traces)
 
     def unsure_traces(self) -> tuple[QueueItem, ...]:
@@ -299,5 +299,5 @@ class _AnnotatorWork:
 
 def _is_last_reading_finished(passes: Sequence[Pass]) -> bool | None:
     """Return whether the last reading is finished; None if no reading is begun."""
-    readings = [reading for reading in passes if reading.kind.is_reading]
+    readings = [reading for reading in passes if reading.kind.is_labelling]
     return readings[-1].finished if readings else None

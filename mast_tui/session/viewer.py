@@ -22,7 +22,7 @@ from mast_tui.labels import (
 )
 from mast_tui.session.visibility import (
     blind_by_study,
-    labelled_traces,
+    finished_or_judged_traces,
     library_view,
     record_reveal,
     resolve_blind,
@@ -136,15 +136,15 @@ class Viewer(Struct, frozen=True, dict=True):
         return self._labelled_by_others(judges=False)
 
     @cached_property
-    def _traces_by_labeller(self) -> dict[str, frozenset[str]]:
+    def _traces_by_author(self) -> dict[str, frozenset[str]]:
         """The labelled traces of each annotator."""
-        return labelled_traces(self.workspace, self.taxonomy)
+        return finished_or_judged_traces(self.workspace, self.taxonomy)
 
     def _labelled_by_others(self, *, judges: bool) -> frozenset[str]:
         """Return the traces labelled by judges, or those labelled by other people."""
         trace_sets = [
             traces
-            for name, traces in self._traces_by_labeller.items()
+            for name, traces in self._traces_by_author.items()
             if name != self.name and (annotator_kind(name) is AnnotatorKind.JUDGE) is judges
         ]
         return frozenset[str]().union(*trace_sets)

@@ -264,7 +264,7 @@ class _LibraryFacts:
 
 def _reading_state(own_passes: Sequence[Pass]) -> State:
     """Return the state of an annotator's last reading."""
-    readings = [own_pass for own_pass in own_passes if own_pass.kind.is_reading]
+    readings = [own_pass for own_pass in own_passes if own_pass.kind.is_labelling]
     if not readings:
         return "untouched"
     return "finished" if readings[-1].finished else "open"
@@ -289,7 +289,7 @@ def _finished_by(passes: Iterable[Pass]) -> tuple[str, ...]:
         trace_pass.annotator
         for trace_pass in passes
         if trace_pass.finished
-        and trace_pass.kind.is_reading
+        and trace_pass.kind.is_labelling
         and not _is_judge(trace_pass.annotator)
     }
     return tuple(sorted(names))
@@ -327,7 +327,7 @@ def visible_traces_for_agreement(
     )
 
 
-def labelled_traces(workspace: Workspace, taxonomy: str) -> dict[str, frozenset[str]]:
+def finished_or_judged_traces(workspace: Workspace, taxonomy: str) -> dict[str, frozenset[str]]:
     """Return the finished or judged traces of each annotator, by name.
 
     Args:
@@ -339,7 +339,7 @@ def labelled_traces(workspace: Workspace, taxonomy: str) -> dict[str, frozenset[
     def add_rows(rows: Iterator[tuple[Any, ...]]) -> None:
         """Add the traces of readings that were not withdrawn."""
         for name, trace_id, kind, withdrawn in rows:
-            if not withdrawn and PassKind(kind).is_reading:
+            if not withdrawn and PassKind(kind).is_labelling:
                 traces.setdefault(name, set()).add(trace_id)
 
     columns = ("annotator", "trace_id", "kind", "withdrawn")
@@ -371,7 +371,7 @@ def visible_work(
     label_source: str | None,
     *,
     blind: bool,
-    traces_by_source: Mapping[str, frozenset[str]],
+    traces_by_author: Mapping[str, frozenset[str]],
 ) -> VisibleWork:
     """Return the traces on which a person may see the labels of one author.
 
@@ -383,27 +383,27 @@ def visible_work(
         taxonomy: The taxonomy, as ``id@version``.
         label_source: The author of the labels, a person or a judge; None for the gold.
         blind: True if the person works blind.
-        traces_by_source: The result of ``labelled_traces``.
+        traces_by_author: The result of ``finished_or_judged_traces``.
     """
     finished_traces = visible_traces_for_agreement(workspace, annotator, taxonomy)
     if label_source == annotator:
         # ``finished_traces`` leaves out retests, which the person's own labels would spoil.
-        return VisibleWork(traces_by_source.get(annotator, frozenset()) & finished_traces)
+        return VisibleWork(traces_by_author.get(annotator, frozenset()) & finished_traces)
     labelled_by_others = frozenset[str]().union(
         *(
             traces
-            for name, traces in traces_by_source.items()
+            for name, traces in traces_by_author.items()
             if name != annotator and not _is_judge(name)
         )
     )
     if label_source is not None and _is_judge(label_source):
         return _visible_judgements(
             library_view(workspace, annotator, taxonomy, blind=blind),
-            judged_traces=traces_by_source.get(label_source, frozenset()),
+            judged_traces=traces_by_author.get(label_source, frozenset()),
             gold_traces=finished_traces & labelled_by_others,
         )
     if label_source is not None:  # another person
-        labelled_by_others = traces_by_source.get(label_source, frozenset())
+        labelled_by_others = traces_by_author.get(label_source, frozenset())
     return VisibleWork(
         finished_traces,
         hidden=labelled_by_others - finished_traces,

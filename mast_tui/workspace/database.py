@@ -414,7 +414,7 @@ class LatestEvent(NamedTuple):
     trace_id: str | None
     taxonomy: str | None
     seq: int
-    chain: str
+    chain_hash: str
 
 
 class NotLatest(WorkspaceError):

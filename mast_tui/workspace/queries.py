@@ -52,7 +52,7 @@ PassChoice = int | Literal["last", "finished"] | None
 
 _EVENTS_AT_ONCE: Final = 1000
 _TRACES_AT_ONCE: Final = 500
-_OTHER_PASS_KINDS: Final = tuple(kind.value for kind in PassKind if not kind.is_reading)
+_OTHER_PASS_KINDS: Final = tuple(kind.value for kind in PassKind if not kind.is_labelling)
 
 
 class OfWork(TypedDict, total=False):

@@ -24,7 +24,7 @@ from mast_tui.workspace.database import Database
 from mast_tui.workspace.events import append as recording
 from mast_tui.workspace.events import foreign as merging
 from mast_tui.workspace.events import state
-from mast_tui.workspace.events.chain import Foreign, edited_histories, examined
+from mast_tui.workspace.events.chain import ForeignEvents, edited_histories, with_checked_chains
 from mast_tui.workspace.events.changes import InForce, entries_in_force, read_state
 from mast_tui.workspace.events.model import Event, IdSource, now
 from mast_tui.workspace.events.state import rebuild
@@ -613,7 +613,7 @@ class Workspace:
 
     def merge_events(
         self,
-        events: Iterable[Event] | Foreign,
+        events: Iterable[Event] | ForeignEvents,
         *,
         replacing: Collection[str] = (),
         in_force: InForce | None = None,
@@ -624,7 +624,7 @@ class Workspace:
         taxonomies and annotators of the events.
 
         Args:
-            events: The foreign events; call ``examined`` on them before a transaction begins.
+            events: The foreign events. Call ``with_checked_chains`` before a transaction begins.
             replacing: The people and judges whose earlier work may be replaced.
             in_force: The decisions, guidelines and studies that need consent to be replaced, as
                 ``entries_in_force`` returned them before an earlier merge; None for the current
@@ -638,7 +638,7 @@ class Workspace:
                 nothing was written.
             WorkspaceError: The events cannot be written.
         """
-        foreign = events if isinstance(events, Foreign) else examined(events)
+        foreign = events if isinstance(events, ForeignEvents) else with_checked_chains(events)
         with self._database.writing() as connection:
             return merging.merge(connection, foreign, replacing=replacing, in_force=in_force)
 

@@ -236,7 +236,7 @@ def test_problems_name_the_task_and_annotation(tmp_path: Path) -> None:
 def test_the_configuration_has_every_mode_once_per_control() -> None:
     escaped = replace(MAST, modes=(replace(MAST.modes[0], name="<&\"'> \u202e"), *MAST.modes[1:]))
     root = ET.fromstring(label_config(escaped))
-    names = [label_name(mode) for mode in (*escaped.modes, escaped.open_mode)]
+    names = [label_name(mode) for mode in (*escaped.modes, escaped.open_code_mode)]
     assert [element.get("value") for element in root.iter("Label")] == names
     assert [element.get("value") for element in root.iter("Choice")] == names * 3
     assert root.find("Paragraphs") is not None

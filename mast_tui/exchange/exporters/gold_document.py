@@ -161,7 +161,7 @@ def _readings(passes: Iterable[Pass]) -> set[_Work]:
     return {
         (trace_pass.annotator, trace_pass.trace_id)
         for trace_pass in passes
-        if trace_pass.kind.is_reading
+        if trace_pass.kind.is_labelling
     }
 
 
@@ -215,7 +215,7 @@ def events_hash(workspace: Workspace, taxonomy: str) -> str:
     digest = hashlib.sha256()
     for event in workspace.events(taxonomy=taxonomy):
         if not isinstance(event.fact, Revealed | SightSet):
-            digest.update(f"{event.id} {event.chain or ''}\n".encode())
+            digest.update(f"{event.id} {event.chain_hash or ''}\n".encode())
     return digest.hexdigest()
 
 
@@ -322,7 +322,9 @@ def _trace_values(entry: GoldWithSides, taxonomy: Taxonomy) -> Values:
     gold = entry.gold
     identity = record.identity
     codes = {mode.slug: mode.code for mode in taxonomy.modes}
-    label_codes = {mode.slug: mode.code for mode in taxonomy.all_modes}  # includes the open mode
+    label_codes = {
+        mode.slug: mode.code for mode in taxonomy.all_modes
+    }  # includes that of open codes
     return {
         "trace_id": record.trace_id,
         "content_hash": None if identity is None else identity.content_hash,
@@ -397,7 +399,7 @@ def _conflict_values(conflict: Conflict, codes: Mapping[str, str], order: Order)
                 "value": answer.value and answer.value.value,
                 "targets": [target_values(target, order) for target in answer.targets],
             }
-            for answer in conflict.said
+            for answer in conflict.answers
         ],
     }
 
@@ -407,8 +409,8 @@ def _side_values(
 ) -> Values:
     """Return the JSON values of an annotator's work.
 
-    ``codes`` are the codes of modes by slug. ``label_codes`` has also the open mode, which has
-    labels (open codes) but no verdict.
+    ``codes`` are the codes of modes by slug. ``label_codes`` has also the mode of open
+    codes, which has labels but no verdict.
     """
     finished_pass = entry.passes.get(side.annotator)
     values = {mode: side.verdict(mode) for mode in codes}

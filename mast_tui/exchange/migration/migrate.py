@@ -396,7 +396,9 @@ class CarriedWork:
             if not carried_pass.withdrawn and number
         }
         readings = [
-            number for number, carried_pass in valid_passes.items() if carried_pass.kind.is_reading
+            number
+            for number, carried_pass in valid_passes.items()
+            if carried_pass.kind.is_labelling
         ]
         if not readings or _is_judge(last.annotator):
             return
@@ -460,7 +462,7 @@ class CarriedWork:
             if not decision.is_verdict and new_mode is not None:
                 item = new_mode + decision.item.removeprefix(decision.mode)
                 decisions[item] = replace(
-                    decision, mode=new_mode, item=item, said=self._joined_answers([decision])
+                    decision, mode=new_mode, item=item, answers=self._joined_answers([decision])
                 )
         return decisions
 
@@ -502,7 +504,7 @@ class CarriedWork:
                 target for decision in matching for target in decision.targets
             ),
             sides=_without_duplicates(side for decision in matching for side in decision.sides),
-            said=self._joined_answers(decisions),
+            answers=self._joined_answers(decisions),
             judge_seen=any(decision.judge_seen for decision in decisions),
             reason="\n".join(
                 _without_duplicates(decision.reason for decision in decisions if decision.reason)
@@ -515,7 +517,7 @@ class CarriedWork:
         targets: dict[str, list[Target]] = {}
         for decision in decisions:
             is_split = self._map.single_target(decision.mode) is None
-            for answer in decision.said:
+            for answer in decision.answers:
                 # It is unknown which part of a present split mode is present.
                 is_open = is_split and answer.value is VerdictValue.PRESENT
                 values.setdefault(answer.annotator, []).append(None if is_open else answer.value)

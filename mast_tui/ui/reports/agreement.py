@@ -35,7 +35,7 @@ from mast_tui.reports.model import Note, Report, ReportSection
 from mast_tui.reports.span_agreement import places_section
 from mast_tui.safe_text import one_line
 from mast_tui.session import (
-    labelled_traces,
+    finished_or_judged_traces,
     library_view,
     record_reveal,
     visible_traces_for_agreement,
@@ -662,7 +662,7 @@ def compute_judge(
         ref,
         None if against == GOLD else against,
         blind=opened.blind,
-        traces_by_source=labelled_traces(opened.workspace, ref),
+        traces_by_author=finished_or_judged_traces(opened.workspace, ref),
     )
     record_reveal(opened.workspace, opened.annotator, ref, sorted(revealed_ids))
     # The corrected prevalence also counts the judge's answers on these traces.

@@ -38,7 +38,7 @@ from mast_tui.reports.model import ReportSection
 from mast_tui.reports.signatures import group_report, signatures_report
 from mast_tui.safe_text import one_line
 from mast_tui.session import (
-    labelled_traces,
+    finished_or_judged_traces,
     library_view,
     record_reveal,
     visible_traces_for_agreement,
@@ -635,14 +635,14 @@ def _first_signatures(
     """Compute the figures without resampling, and record the traces that they reveal."""
     workspace = opened.workspace
     taxonomy = opened.taxonomy
-    traces_by_source = labelled_traces(workspace, taxonomy.ref)
+    traces_by_author = finished_or_judged_traces(workspace, taxonomy.ref)
     visibility = visible_work(
         workspace,
         opened.annotator,
         taxonomy.ref,
         None if choice.labels == GOLD else choice.labels,
         blind=opened.blind,
-        traces_by_source=traces_by_source,
+        traces_by_author=traces_by_author,
     )
     record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(visibility.revealing))
     inputs_with_outcomes = input_from_workspace(
@@ -661,7 +661,7 @@ def _first_signatures(
         signature_report(inputs, NO_RESAMPLING),
         inputs,
         intervals_pending=True,
-        sources=(GOLD, *(name for name, traces in traces_by_source.items() if traces)),
+        sources=(GOLD, *(name for name, traces in traces_by_author.items() if traces)),
         hidden_ids=tuple(sorted(visibility.hidden)),
         hidden_outcomes=hidden_outcomes,
         names=trace_names(workspace.traces()),

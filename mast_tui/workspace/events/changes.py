@@ -153,7 +153,10 @@ def _overrules(
 
 def _decided_places(decision: Decision) -> Iterable[Any]:
     """Return the places that a decision and its answers name."""
-    return (*decision.targets, *(target for opinion in decision.said for target in opinion.targets))
+    return (
+        *decision.targets,
+        *(target for opinion in decision.answers for target in opinion.targets),
+    )
 
 
 State = Mapping[str, Rows]

@@ -192,7 +192,7 @@ def event_to_row(event: Event, payload: str) -> Row:
         "action": event.action,
         "undoes": event.undoes,
         "redoes": event.redoes,
-        "chain": event.chain,
+        "chain": event.chain_hash,
     }
 
 

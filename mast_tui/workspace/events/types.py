@@ -282,7 +282,7 @@ def span_keys(fact: Fact) -> dict[str, bool]:
     match fact:
         case LabelAdded(label) | LabelChanged(_, label):
             targets = (label.target,)
-        case Decided(_, _, Decision(targets=decided, said=opinions)):
+        case Decided(_, _, Decision(targets=decided, answers=opinions)):
             targets = (*decided, *(target for opinion in opinions for target in opinion.targets))
         case SpanNoteSet(key):
             has_quote[key] = False
