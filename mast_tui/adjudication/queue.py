@@ -26,7 +26,7 @@ class Access(StrEnum):
     - ``hidden``: the adjudicator has not read the trace, but can take it on.
     - ``again``: the study plans a retest by the adjudicator, which is cancelled by taking the trace
       on.
-    - ``unfinished``: the adjudicator must finish the own reading first.
+    - ``unfinished``: the adjudicator must finish the own work on the trace first.
     """
 
     OPEN = "open"
@@ -207,7 +207,7 @@ def take_on_as_study_says(
     """Begin to adjudicate the study's traces that several annotators have finished.
 
     This is only for adjudicators who are no annotators of the study, since others' answers would
-    spoil an annotator's own reading.
+    spoil an annotator's own labels.
 
     Args:
         workspace: The workspace.

@@ -118,6 +118,27 @@ def read_work_by_trace(
     }
 
 
+def read_sides(
+    workspace: Workspace,
+    taxonomy: Taxonomy,
+    trace_id: str,
+    *,
+    annotators: Collection[str] | None = None,
+) -> TraceSides:
+    """Return the annotators' work on one trace, without sides if no one has finished it.
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The taxonomy.
+        trace_id: The trace.
+        annotators: The names of the sides; None for all people.
+    """
+    work_by_trace = read_work_by_trace(
+        workspace, taxonomy, annotators=annotators, trace_id=trace_id
+    )
+    return work_by_trace.get(trace_id, TraceSides(trace_id))
+
+
 def work_of_passes(
     workspace: Workspace,
     taxonomy: str,

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from mast_tui.adjudication.conflicts import ABSENT_CHOICE, Choice, current_answers
 from mast_tui.adjudication.queue import Access, access_to, next_pass_number
-from mast_tui.adjudication.sides import TraceSides, read_work_by_trace
+from mast_tui.adjudication.sides import read_sides
 from mast_tui.errors import AdjudicationError
 from mast_tui.gold import Conflict, Decision, Order, SideAnswer, answers_on, no_order
 from mast_tui.gold.overlaps import item_id
@@ -23,7 +23,7 @@ from mast_tui.labels import (
     PassKind,
     Target,
     VerdictValue,
-    annotator_kind,
+    is_judge,
 )
 from mast_tui.session.undo_history import UndoHistory
 from mast_tui.session.visibility import has_revealed, record_reveal
@@ -120,8 +120,7 @@ class Adjudication:
 
     def refresh(self) -> None:
         """Read the answers and decisions again, after changes by others."""
-        work_by_trace = read_work_by_trace(self.workspace, self.taxonomy, trace_id=self.trace_id)
-        self.trace_sides = work_by_trace.get(self.trace_id, TraceSides(self.trace_id))
+        self.trace_sides = read_sides(self.workspace, self.taxonomy, self.trace_id)
         self.gold = self.trace_sides.gold(self.taxonomy, self._order)
 
     def decide(self, conflict: Conflict, choice: Choice, *, reason: str = "") -> Decision:
@@ -289,7 +288,7 @@ class Adjudication:
         }
         labels_by_judge: dict[str, list[Label]] = {name: [] for name in judges}
         for label in self.workspace.labels(**filters, pass_number=None):
-            if label.mode == mode and annotator_kind(label.annotator) is AnnotatorKind.JUDGE:
+            if label.mode == mode and is_judge(label.annotator):
                 labels_by_judge.setdefault(label.annotator, []).append(label)
         return [
             JudgeAnswer(name, values.get(name), tuple(labels))
@@ -303,10 +302,7 @@ class Adjudication:
         }
         if not agents:
             return ()
-        work_by_trace = read_work_by_trace(
-            self.workspace, self.taxonomy, annotators=agents, trace_id=self.trace_id
-        )
-        trace_sides = work_by_trace.get(self.trace_id, TraceSides(self.trace_id))
+        trace_sides = read_sides(self.workspace, self.taxonomy, self.trace_id, annotators=agents)
         return tuple(
             JudgeAnswer(side.annotator, value, side.labels_of(mode))
             for side in trace_sides.sides

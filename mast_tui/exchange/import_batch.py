@@ -18,7 +18,6 @@ from mast_tui.counts import counted
 from mast_tui.exchange.errors import ExchangeError, RowProblem
 from mast_tui.labels import (
     AGENT_PREFIX,
-    JUDGE_PREFIX,
     WHOLE_TRACE,
     AnnotatorKind,
     Evidence,
@@ -34,6 +33,7 @@ from mast_tui.labels import (
     annotator_kind,
     checked_agent,
     checked_person,
+    is_judge,
     label_origin,
 )
 from mast_tui.taxonomy.loader import load_taxonomy
@@ -658,7 +658,7 @@ def annotator_of(cell: str, given_name: str | None) -> str:
     name = (given_name or cell).strip()
     if not name:
         raise InvalidName("'annotator' is empty; fill it in, or give --annotator NAME")
-    if name.startswith(JUDGE_PREFIX):
+    if is_judge(name):
         return checked_judge(name)
     if name.startswith(AGENT_PREFIX):
         return checked_agent(name)

@@ -285,9 +285,9 @@ _KINDS: Final = frozenset(line.__struct_config__.tag for line in get_args(Line))
 def workspace_lines(workspace: Workspace) -> Iterator[str]:
     """Yield the lines of an export, with line feeds."""
     for line in _register_lines(workspace):
-        yield _json_line(to_builtins(line))
+        yield json_line(to_builtins(line))
     for event in workspace.events():
-        yield _json_line({"record": "event", **event_to_dict(event)})
+        yield json_line({"record": "event", **event_to_dict(event)})
 
 
 def _register_lines(workspace: Workspace) -> Iterator[Line]:
@@ -308,8 +308,14 @@ def _register_lines(workspace: Workspace) -> Iterator[Line]:
         yield TagsLine(taxonomy=taxonomy, annotator=author, given=tag_values(tags))
 
 
-def _json_line(values: Mapping[str, Any]) -> str:
+def json_line(values: Mapping[str, Any]) -> str:
+    """Return values as one line of JSON."""
     return json.dumps(values, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def json_document(document: object) -> str:
+    """Return a document as indented JSON."""
+    return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
 @dataclass(slots=True)

@@ -17,7 +17,7 @@ from mast_tui.exchange.batches import EVENTS_AT_ONCE, batched, let_others_write
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.import_batch import undone_id
 from mast_tui.exchange.jsonl import JsonlContent, merge_content, register_content
-from mast_tui.labels import JUDGE_PREFIX
+from mast_tui.labels import is_judge
 from mast_tui.study import Study
 from mast_tui.traces.model import Outcome
 from mast_tui.workspace import Event, PersonChanges, Workspace, WorkspaceError
@@ -422,7 +422,7 @@ def branches_in_words(people: Iterable[PersonChanges]) -> Iterator[str]:
                 "check the result"
             )
         elif changes.history is HistoryRelation.APART:
-            kind = "judge" if changes.annotator.startswith(JUDGE_PREFIX) else "person"
+            kind = "judge" if is_judge(changes.annotator) else "person"
             yield (
                 f"{changes.annotator} has worked here and, separately, in the file: both are "
                 f"kept; make sure that it is the same {kind}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,8 +23,6 @@ from mast_tui.labels import (
     Evidence,
     Label,
     Origin,
-    Pass,
-    PassKind,
     Target,
     TraceWork,
     Which,
@@ -220,9 +219,13 @@ def selected_work(
     authors = names if labels == ALL else [labels]
     all_passes = workspace.passes(trace_id=trace_id, taxonomy=taxonomy.ref)
     passes = [trace_pass for trace_pass in all_passes if trace_pass.annotator in authors]
-    chosen = counted_passes(passes, which) if finished_only else _chosen_readings(passes, which)
+    chosen = counted_passes(passes, which, finished_only=finished_only).values()
     return work_of_passes(
-        workspace, taxonomy.ref, chosen.values(), pass_number=None, trace_id=trace_id
+        workspace,
+        taxonomy.ref,
+        sorted(chosen, key=attrgetter("trace_id", "annotator")),
+        pass_number=None,
+        trace_id=trace_id,
     )
 
 
@@ -303,20 +306,6 @@ def _with_pseudonym(label: Label, pseudonyms: Pseudonyms) -> tuple[str, Label]:
         suggestion=label.suggestion and pseudonyms.id(label.suggestion),
     )
     return new_id, renamed
-
-
-def _chosen_readings(passes: Iterable[Pass], which: Which) -> dict[tuple[str, str], Pass]:
-    """Return the first or last reading by annotator and trace."""
-    chosen: dict[tuple[str, str], Pass] = {}
-    for trace_pass in passes:  # passes are sorted by number
-        key = (trace_pass.annotator, trace_pass.trace_id)
-        is_reading = trace_pass.kind.is_labelling  # False for adjudications and retests
-        if not is_reading or (which == "first" and key in chosen):
-            continue
-        # A second look is never the first reading, even if the first one is missing.
-        if which == "last" or trace_pass.kind is not PassKind.SECOND_LOOK:
-            chosen[key] = trace_pass
-    return chosen
 
 
 def gold_entries(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping, Set
-from typing import Final, TypeVar
+from typing import Final
 
 from msgspec import field, structs
 
@@ -26,6 +26,7 @@ from mast_tui.workspace.events.types import (
     SpansRead,
     changes_in_pass,
     inverse,
+    set_or_remove,
 )
 
 SHORT_RANGE: Final = 16
@@ -124,9 +125,6 @@ def _merged_ranges(ranges: list[range]) -> list[range]:
     return merged
 
 
-Value = TypeVar("Value")
-
-
 class PassState(TraceWork, kw_only=True):
     """The state of one pass: the annotator's work, and the facts of the pass.
 
@@ -172,7 +170,7 @@ class PassState(TraceWork, kw_only=True):
             if part == "pass":
                 setattr(self, name, value)
             else:
-                _set_or_remove(getattr(self, part), name, value)
+                set_or_remove(getattr(self, part), name, value)
 
     def find(self, mode: str, target: Target) -> Label | None:
         """Return the label with exactly this mode and target."""
@@ -194,14 +192,6 @@ class PassState(TraceWork, kw_only=True):
             revealed_at=self.revealed_at,
             withheld=self.withheld,
         )
-
-
-def _set_or_remove(values: dict[str, Value], key: str, value: Value | None) -> None:
-    """Set the value under a key; None removes the key."""
-    if value is None:
-        values.pop(key, None)
-    else:
-        values[key] = value
 
 
 class Passes:

@@ -46,7 +46,7 @@ class Retests(Struct, frozen=True):
 
     @property
     def current(self) -> frozenset[str]:
-        """The traces that are due or begun, on which the first reading is hidden."""
+        """The traces that are due or begun, on which the first labels are hidden."""
         return self.begun.union(self.due)
 
     @property
@@ -265,19 +265,20 @@ def status(workspace: Workspace, taxonomy: Taxonomy) -> StatusReport:
         taxonomy: The taxonomy.
     """
     study = workspace.study(taxonomy.ref)
-    readings_by_name: dict[str, list[Pass]] = defaultdict(list)
+    passes_by_name: dict[str, list[Pass]] = defaultdict(list)
     for trace_pass in workspace.passes(taxonomy=taxonomy.ref):
         if trace_pass.kind.is_labelling:
-            readings_by_name[trace_pass.annotator].append(trace_pass)
+            passes_by_name[trace_pass.annotator].append(trace_pass)
     rows = []
     for info in workspace.annotators():
         if info.kind is not AnnotatorKind.JUDGE:
-            readings_of_traces = by_trace(readings_by_name[info.name]).values()
-            finished = sum(first_finish(readings) is not None for readings in readings_of_traces)
+            passes_by_trace = by_trace(passes_by_name[info.name])
+            finished = sum(first_finish(passes) is not None for passes in passes_by_trace.values())
             unfinished = sum(
-                not readings[-1].finished
-                and (len(readings) > 1 or is_expected(study, info.name, readings[-1].trace_id))
-                for readings in readings_of_traces
+                not passes[-1].finished
+                # A finished trace with an unfinished second look has several passes.
+                and (len(passes) > 1 or is_expected(study, info.name, trace_id))
+                for trace_id, passes in passes_by_trace.items()
             )
             rows.append(AnnotatorStatus(info.name, info.kind, finished, unfinished))
     return StatusReport(taxonomy.ref, len(workspace.traces()), tuple(rows))

@@ -331,7 +331,7 @@ class Database(ABC):
         """Copy all committed data into a new file that other users cannot read.
 
         Args:
-                target: The path of the new file.
+            target: The path of the new file.
 
         Raises:
             WorkspaceError: The copy cannot be written; no file is left at ``target``.

@@ -125,10 +125,10 @@ class Workspace:
         """Open the workspace in a file or on a server.
 
         Args:
-                path: The file, ``:memory:`` to keep everything in memory, or the URL of a database
-                    on a server (``postgresql://…``). On a server nothing is created.
-                create: True to create a missing file and its folder.
-                password: The password of the server, if the user has typed one.
+            path: The file, ``:memory:`` to keep everything in memory, or the URL of a database
+                on a server (``postgresql://…``). On a server nothing is created.
+            create: True to create a missing file and its folder.
+            password: The password of the server, if the user has typed one.
 
         Raises:
             PasswordNeeded: The server needs a password, and none was found.

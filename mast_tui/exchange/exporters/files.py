@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -41,7 +40,7 @@ from mast_tui.exchange.formats import (
     FormatContent,
     Reporter,
 )
-from mast_tui.exchange.jsonl import workspace_lines
+from mast_tui.exchange.jsonl import json_document, json_line, workspace_lines
 from mast_tui.exchange.label_studio import (
     CONFIG_MARK,
     META,
@@ -69,7 +68,7 @@ from mast_tui.figures.judge.input import GoldReference, JudgeInput, judge_input_
 from mast_tui.figures.judge.report import JudgeReport, judge_json, judge_report
 from mast_tui.figures.source.agreement import span_input_from_workspace, study_from_workspace
 from mast_tui.figures.spans.report import span_figures
-from mast_tui.labels import AnnotatorKind, Target, TraceWork, VerdictValue, annotator_kind
+from mast_tui.labels import AnnotatorKind, Target, TraceWork, VerdictValue, is_judge
 from mast_tui.output_files import Outputs, is_stream
 from mast_tui.safe_text import one_line
 from mast_tui.session import Viewer, hidden_traces_text, visibility_json
@@ -110,7 +109,7 @@ def doccano_lines(
         record = records.get(trace_id, TraceRecord(trace_id))
         for work in trace_work:
             values = _line_values(work, taxonomy, spans, record)
-            lines.append(json.dumps(values, ensure_ascii=False) + "\n")
+            lines.append(json_line(values))
     return lines, missing
 
 
@@ -328,7 +327,7 @@ def add_gold(request: ExportRequest, outputs: Outputs) -> Counts:
         citation = citation_file(document)
         if citation is not None:
             paths += _add_companion(request, outputs, CITATION_FILE, citation, CITATION_MARK)
-        outputs.add(request.output, _json_text(document))
+        outputs.add(request.output, json_document(document))
         return paths
 
     return _add_gold_document(request, add_files)
@@ -732,7 +731,7 @@ def csv_wide_text(labels: LabelsToWrite) -> LabelText:
 def mast_data_text(labels: LabelsToWrite) -> LabelText:
     """Return the records of ``mast-data``."""
     records = mast_data_records(labels.work, labels.records, labels.request.taxonomy)
-    return _json_text(records), {"labels": 0, "records": len(records)}
+    return json_document(records), {"labels": 0, "records": len(records)}
 
 
 def label_studio_text(labels: LabelsToWrite) -> LabelText:
@@ -741,7 +740,7 @@ def label_studio_text(labels: LabelsToWrite) -> LabelText:
     texts = labels.with_progress(texts_from_files(request.workspace, request.masks))
     tasks = label_studio_tasks(labels.work, request.taxonomy, labels.records, labels.kinds, texts)
     config = label_config(request.taxonomy)
-    return _json_text(tasks), {
+    return json_document(tasks), {
         "without_text": sum(not task["meta"][META]["texts"] for task in tasks),
         "beside": _add_companion(
             request, labels.outputs, request.format.companion, config, CONFIG_MARK
@@ -786,7 +785,7 @@ def reveal_work(viewer: Viewer, all_work: Sequence[TraceWork]) -> list[TraceWork
         work
         for work in all_work
         if work.annotator != viewer.name
-        and annotator_kind(work.annotator) is not AnnotatorKind.JUDGE
+        and not is_judge(work.annotator)
         and viewer.may_see_others(work.trace_id)
     ]
     viewer.reveal(work.trace_id for work in others_work)
@@ -796,7 +795,7 @@ def reveal_work(viewer: Viewer, all_work: Sequence[TraceWork]) -> list[TraceWork
     def is_visible(work: TraceWork) -> bool:
         if work.annotator == viewer.name:
             return True
-        if annotator_kind(work.annotator) is AnnotatorKind.JUDGE:
+        if is_judge(work.annotator):
             return may_see_judges(work.trace_id)
         return viewer.may_see_others(work.trace_id)
 
@@ -815,7 +814,3 @@ def without_hidden_outcome(
     if may_see_outcome(record.trace_id):
         return record
     return structs.replace(record, outcome=Outcome.UNKNOWN, score=None)
-
-
-def _json_text(document: object) -> str:
-    return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1) + "\n"

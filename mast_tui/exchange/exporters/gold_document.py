@@ -17,7 +17,6 @@ from mast_tui.figures.time_study import minutes_summary
 from mast_tui.gold import Conflict, Decision, GoldLabel, GoldTrace, GoldVerdict, Order, Resolution
 from mast_tui.gold.model import GoldMixJson, gold_mix, source_if_counted
 from mast_tui.labels import (
-    JUDGE_PREFIX,
     Label,
     Pass,
     PassKind,
@@ -25,6 +24,7 @@ from mast_tui.labels import (
     TraceWork,
     annotator_kind,
     finished_by,
+    is_judge,
 )
 from mast_tui.study import Study, is_expected
 from mast_tui.taxonomy.model import Mode, Taxonomy
@@ -183,7 +183,7 @@ def _left_out_values(passes: Sequence[Pass], gold_annotators: Container[str]) ->
         for trace_pass in passes
         if trace_pass.kind is PassKind.RETEST and trace_pass.finished
     )
-    judges = {name for name, _ in _readings(passes) if name.startswith(JUDGE_PREFIX)}
+    judges = {name for name, _ in _readings(passes) if is_judge(name)}
     return {
         "retests": _counts_by_name(retests),
         "judges": sorted(name for name in judges if name not in gold_annotators),

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from mast_tui.counts import counted
 from mast_tui.exchange.exporters.datasheet import card_values
+from mast_tui.exchange.jsonl import json_line
 from mast_tui.reports.render.markdown import plain
 
 Values = Mapping[str, Any]
@@ -157,7 +158,7 @@ def dataset_files(document: Values, datasheet: str) -> dict[str, str]:
         datasheet: The datasheet of the document as Markdown.
     """
     tables = [table for table in _tables_of_document(document) if table.rows]
-    files = {table.file: "".join(map(_json_line, table.rows)) for table in tables}
+    files = {table.file: "".join(map(json_line, table.rows)) for table in tables}
     return files | {CARD: _card_text(document, tables, datasheet)}
 
 
@@ -167,10 +168,6 @@ def tables_named_in(card: str) -> tuple[str, ...] | None:
         return None
     heading = card.partition("\n---\n")[0]
     return tuple(re.findall(r'"path": "(data/[\w-]+\.jsonl)"', heading))
-
-
-def _json_line(row: Mapping[str, Any]) -> str:
-    return json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _tables_of_document(document: Values) -> Iterator[_Table]:

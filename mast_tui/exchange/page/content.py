@@ -40,6 +40,7 @@ from mast_tui.labels import (
     VerdictValue,
     annotator_kind,
     confidence_words,
+    is_judge,
 )
 from mast_tui.redaction.filled_masks import is_masked_copy
 from mast_tui.redaction.masked_trace import MaskedSpans, Masks, redacted_span
@@ -719,7 +720,6 @@ class _LabelBuilder:
 
         Without a quote it shows its evidence.
         """
-        is_judge = annotator_kind(label.annotator) is AnnotatorKind.JUDGE
         details = []
         if label.severity is not None:
             details.append(label.severity.value)
@@ -731,7 +731,7 @@ class _LabelBuilder:
         evidence = label.evidence
         if evidence is not None and not evidence.placed:
             details.append("the quote was not found in the trace")
-        source = JUDGE if is_judge else PERSON
+        source = JUDGE if is_judge(label.annotator) else PERSON
         page_label = self._page_label(
             label.mode,
             label.target,

@@ -35,6 +35,7 @@ from mast_tui.labels import (
     annotator_kind,
     counted_passes,
     finished_by,
+    is_judge,
 )
 from mast_tui.study import Study, is_expected
 from mast_tui.taxonomy.model import OPEN_CODE_SLUG
@@ -347,7 +348,7 @@ def _finished_traces(
             traces_by_name[name].add(trace_id)
     examples: dict[str, int] = {}
     for name, traces in traces_by_name.items():
-        if annotator_kind(name) is AnnotatorKind.JUDGE:
+        if is_judge(name):
             own_examples = traces & workspace.run_examples(name)
             traces -= own_examples
             if own_examples:

@@ -40,12 +40,12 @@ from mast_tui.gold.overlaps import in_reading_order, index_range
 from mast_tui.labels import (
     CONFIDENCES,
     JUDGE_PREFIX,
-    AnnotatorKind,
     Label,
     Target,
     TraceWork,
     VerdictValue,
     annotator_kind,
+    is_judge,
 )
 from mast_tui.safe_text import one_line
 from mast_tui.session import status
@@ -706,7 +706,7 @@ def judge_views(answers: Sequence[JudgeAnswer], index_of: IndexOf) -> list[SideV
 
 
 def _judge_verdict(answer: JudgeAnswer) -> str:
-    if answer.labels and annotator_kind(answer.judge) is AnnotatorKind.JUDGE:
+    if answer.labels and is_judge(answer.judge):
         return "suggests it"
     return answer.value.value if answer.value is not None else "cannot tell"
 

@@ -23,7 +23,7 @@ from mast_tui.figures.spans.input import SpanInput
 from mast_tui.figures.spans.report import SpanAgreement, span_figures
 from mast_tui.gold import GoldTrace, Order, no_order
 from mast_tui.gold.model import gold_words
-from mast_tui.labels import AnnotatorKind, annotator_kind
+from mast_tui.labels import annotator_kind, is_judge
 from mast_tui.reports.agreement import (
     HiddenTraces,
     agreement_report,
@@ -706,8 +706,7 @@ def _ids_with_work_of_others(opened: OpenWorkspace) -> set[str]:
     return {
         a_pass.trace_id
         for a_pass in opened.workspace.passes(taxonomy=opened.taxonomy.ref)
-        if a_pass.annotator != opened.annotator
-        and annotator_kind(a_pass.annotator) is not AnnotatorKind.JUDGE
+        if a_pass.annotator != opened.annotator and not is_judge(a_pass.annotator)
     }
 
 

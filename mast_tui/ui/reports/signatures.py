@@ -30,7 +30,7 @@ from mast_tui.figures.signatures.report import (
 from mast_tui.figures.source.signatures import experiment_of, input_from_workspace, without_outcomes
 from mast_tui.figures.time_study import LEAST_TRACES
 from mast_tui.gold.model import is_gold
-from mast_tui.labels import JUDGE_PREFIX, AnnotatorKind, annotator_kind
+from mast_tui.labels import is_judge
 from mast_tui.reports import model
 from mast_tui.reports.examples import Extras
 from mast_tui.reports.experiment import arm_parts, experiment_notes
@@ -105,7 +105,7 @@ class SignatureChoice:
     @property
     def of_judge(self) -> bool:
         """True if the labels are those of a judge."""
-        return self.labels != GOLD and annotator_kind(self.labels) is AnnotatorKind.JUDGE
+        return self.labels != GOLD and is_judge(self.labels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -728,7 +728,7 @@ def labels_title(labels: str) -> str:
     """Return the title of labels: ``gold``, or their annotator."""
     if labels == GOLD:
         return "gold"
-    if labels.startswith(JUDGE_PREFIX):
+    if is_judge(labels):
         return f"judge {one_line(judge_name(labels), 30)}"
     return f"labels of {one_line(labels, 30)}"
 

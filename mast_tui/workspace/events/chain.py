@@ -24,7 +24,7 @@ from typing import Final
 from msgspec import Struct, field, structs
 from sqlalchemy import Connection, bindparam, select, update
 
-from mast_tui.labels import AnnotatorKind, annotator_kind
+from mast_tui.labels import is_judge
 from mast_tui.workspace import schema
 from mast_tui.workspace.database import call_function, calls_stored_functions
 from mast_tui.workspace.events.codec import fact_to_values
@@ -91,7 +91,7 @@ class ForeignEvents(Struct, frozen=True):
 
 def has_chain(annotator: str) -> bool:
     """Return whether the events of an annotator have chains."""
-    return annotator_kind(annotator) is not AnnotatorKind.JUDGE
+    return not is_judge(annotator)
 
 
 def is_linked(event: Event) -> bool:

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Table, bindparam, select
 
 from mast_tui.gold.model import Decision
 from mast_tui.gold.overlaps import overlap
-from mast_tui.labels import AnnotatorKind, VerdictValue, annotator_kind
+from mast_tui.labels import VerdictValue, is_judge
 from mast_tui.workspace import schema
 from mast_tui.workspace.events.codec import decision_from_json
 from mast_tui.workspace.events.model import Event
@@ -296,7 +296,7 @@ class WorkChange:
         """Return whether the merge replaces the annotator's work or adds to finished work."""
         if counts.history in (HistoryRelation.NEW, HistoryRelation.SAME):
             return False
-        if annotator_kind(self._annotator) is AnnotatorKind.JUDGE:
+        if is_judge(self._annotator):
             return self._replaces_judgement()
         if counts.passes_reopened or counts.passes_changed or counts.sight is not None:
             return True

@@ -10,7 +10,7 @@ from msgspec import Struct, structs
 from sqlalchemy import Connection, bindparam, func, select
 
 from mast_tui.errors import ChangedElsewhere, WorkspaceError
-from mast_tui.labels import AnnotatorKind, annotator_kind
+from mast_tui.labels import is_judge
 from mast_tui.workspace import schema
 from mast_tui.workspace.database import Among
 from mast_tui.workspace.events import chain, changes
@@ -359,7 +359,7 @@ def conflicts(
     )
     groups: dict[tuple[str, int], list[Any]] = {}
     for row in connection.execute(statement).mappings():
-        if annotator_kind(row["annotator"]) is not AnnotatorKind.JUDGE:
+        if not is_judge(row["annotator"]):
             groups.setdefault((row["annotator"], row["seq"]), []).append(row)
     return tuple(
         EventConflict(annotator, seq, tuple(row["id"] for row in rows))

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Table, bindparam, delete, select
 
-from mast_tui.labels import AnnotatorKind, PassKind, VerdictValue, annotator_kind
+from mast_tui.labels import PassKind, VerdictValue, annotator_kind, is_judge
 from mast_tui.workspace import schema
 from mast_tui.workspace.database import (
     Insertion,
@@ -191,7 +191,7 @@ class _StateChanges:
                 self._begin_pass(pass_key, kind, event.at, withheld=withheld)
             case Judged():
                 self._add_judgement(event, fact, pass_key)
-            case PassWithdrawn() if annotator_kind(event.annotator) is AnnotatorKind.JUDGE:
+            case PassWithdrawn() if is_judge(event.annotator):
                 # Without its pass, the judge has not looked at the trace.
                 self._clear_verdicts(pass_key)
                 self._rows[schema.judgements][work] = None

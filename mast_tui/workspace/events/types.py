@@ -341,6 +341,20 @@ def changes_in_pass(fact: Fact, time: str) -> Sequence[tuple[PassPart, str, Any]
             return ()
 
 
+def set_or_remove(values: dict[str, Any], name: str, value: object) -> None:
+    """Make a change of ``changes_in_pass`` in a part of a pass.
+
+    Args:
+        values: The items of the part by id.
+        name: The id of the changed item.
+        value: The new value; None removes the item.
+    """
+    if value is None:
+        values.pop(name, None)
+    else:
+        values[name] = value
+
+
 def _finish_changes(
     time: str | None, read: int | None, spans: int | None
 ) -> Sequence[tuple[PassPart, str, Any]]:

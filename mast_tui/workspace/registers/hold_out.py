@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from mast_tui.errors import WorkspaceError
+from mast_tui.study.plan import original_id
 
 if TYPE_CHECKING:
     from mast_tui.workspace.store import Workspace
 
 SETTING: Final = "set_aside"
 """The setting with the shares."""
-_COPY_SUFFIX: Final = re.compile(r"(?:~\d+)+\Z")
 
 
 CALIBRATION_SEED: Final = 1
@@ -148,7 +147,7 @@ def _random_number_of(trace_id: str, seed: int) -> float:
 
     A suffix such as ``~2``, which a merge may add to the id, does not change it.
     """
-    text = f"{seed}:{_COPY_SUFFIX.sub('', trace_id)}".encode("utf-8", "surrogatepass")
+    text = f"{seed}:{original_id(trace_id)}".encode("utf-8", "surrogatepass")
     first_bytes = hashlib.sha256(text).digest()[:6]
     return int.from_bytes(first_bytes, "big") / (1 << 8 * len(first_bytes))
 
