@@ -215,7 +215,7 @@ def _labelled_spans(all_work: Sequence[TraceWork]) -> tuple[TextSpan, ...]:
         for key in (label.target.first, label.target.last)
         if key is not None
     }
-    return tuple(TextSpan(key, key, NO_TEXT) for key in sorted(keys))
+    return tuple(TextSpan(key, NO_TEXT, author=key) for key in sorted(keys))
 
 
 def _work_number(work: TraceWork) -> str:
@@ -507,25 +507,18 @@ def read_task(
     trace_id = document.data.trace_id
     meta = None if document.meta is None else document.meta.mast_tui
     task_taxonomy = taxonomy_named(None if meta is None else meta.taxonomy, taxonomy, find_taxonomy)
-    spans = tuple(TextSpan(span.key, span.author, span.text) for span in document.data.spans)
     exported_work = {}
     if meta is not None:
         exported_work = {
             number: _exported_work(work, trace_id, task_taxonomy)
             for number, work in meta.work_by_number.items()
         }
-    return Task(file, location, trace_id, task_taxonomy, spans, exported_work)
-
-
-class _SpanDocument(Struct, kw_only=True):
-    key: str
-    author: str = ""
-    text: str
+    return Task(file, location, trace_id, task_taxonomy, document.data.spans, exported_work)
 
 
 class _DataDocument(Struct):
     trace_id: str | None = None
-    spans: tuple[_SpanDocument, ...] = ()
+    spans: tuple[TextSpan, ...] = ()
 
 
 class _PlaceDocument(Struct, rename="camel"):

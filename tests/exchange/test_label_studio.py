@@ -34,9 +34,9 @@ pytestmark = pytest.mark.slow
 JUDGE = "judge:rules@1"
 KINDS = {"alice": AnnotatorKind.HUMAN, JUDGE: AnnotatorKind.JUDGE}
 SPANS = (
-    TextSpan("k0", "#1 user", "start 🚀 here"),
-    TextSpan("k1", "#2 agent", "שלום world"),
-    TextSpan("k2", "#3 tool", "done"),
+    TextSpan("k0", "start 🚀 here", "#1 user"),
+    TextSpan("k1", "שלום world", "#2 agent"),
+    TextSpan("k2", "done", "#3 tool"),
 )
 
 
@@ -281,7 +281,7 @@ def test_marks_are_the_labelled_text(data: st.DataObject) -> None:
 
 
 def test_empty_spans_are_marked_and_missing_traces_listed() -> None:
-    spans = (TextSpan("k", "#1 tool", ""), TextSpan("l", "#2 agent", "words"))
+    spans = (TextSpan("k", "", "#1 tool"), TextSpan("l", "words", "#2 agent"))
     label = Label("x", "a", "t", MAST.ref, "step_repetition", Target("k", "k"))
     (line,) = lines_of(TraceWork("a", "t", MAST.ref, labels={label.id: label}), spans)
     ((start, end, _),) = line["label"]

@@ -11,7 +11,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -537,6 +537,20 @@ def label_counts_text(pages: Iterable[RunPage]) -> str:
     return ", ".join(parts)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _VisibleParts:
+    """The parts of a trace's page that its reader may see.
+
+    ``record`` has no outcome if that is hidden. ``kinds`` are those of annotators by shown name.
+    """
+
+    record: TraceRecord
+    works: Sequence[TraceWork] = ()
+    gold: GoldTrace | None = None
+    kinds: Mapping[str, AnnotatorKind] = field(default_factory=dict)
+    has_outcome: bool
+
+
 class RunPages:
     """A maker of run pages for one reader."""
 
@@ -576,27 +590,14 @@ class RunPages:
             listed: The traces of all pages. The titles of their pages must differ.
         """
         title = distinct_name(trace, listed)
-        record = TraceRecord.from_trace(trace)
-        works: Sequence[TraceWork] = ()
-        gold: GoldTrace | None = None
-        sees_outcome = not self._blind
-        kinds: Mapping[str, AnnotatorKind] = {}
-        viewer = self._viewer
-        if viewer is not None:
-            known_record = viewer.workspace.find_trace(record)
-            if known_record is not None:
-                record = structs.replace(record, trace_id=known_record.trace_id)
-            works = self._visible_work(record.trace_id, viewer)
-            gold = self._visible_gold(record.trace_id, trace, viewer)
-            may_see_outcome = viewer.may_see_outcomes()
-            sees_outcome = may_see_outcome(record.trace_id)
-            kinds = {
-                self._shown_name(info.name): info.kind for info in viewer.workspace.annotators()
-            }
-        record = without_hidden_outcome(record, lambda _trace_id: sees_outcome)
+        visible = self._visible_parts(trace)
+        record = visible.record
+        works = visible.works
         masks = self._masks
         # Labels quote the original text, so they are built before the masks are applied.
-        labels = _LabelBuilder(self._taxonomy, trace, self._shown_name).in_order(works, gold)
+        labels = _LabelBuilder(self._taxonomy, trace, self._shown_name).in_order(
+            works, visible.gold
+        )
         if masks is not None:
             title = masks.text(title)
             masked_trace = trace.with_masks(masks)
@@ -605,6 +606,7 @@ class RunPages:
             work_masks = WorkMasks(masks, lambda _id, key: redacted_span(masked_trace, key))
             works = work_masks.masked_work(works)
             trace = masked_trace
+        records = records_of(record, self._taxonomy, works, visible.kinds) if works else ()
         return RunPage(
             title=title,
             trace=trace,
@@ -613,13 +615,37 @@ class RunPages:
             labels=labels,
             verdicts=tuple(
                 verdict if masks is None else replace(verdict, source=masks.text(verdict.source))
-                for verdict in _mode_verdicts(works, gold, self._taxonomy, self._shown_name)
+                for verdict in _mode_verdicts(works, visible.gold, self._taxonomy, self._shown_name)
             ),
             authors=tuple(work.annotator for work in works if work.verdicts or work.labels),
             notes=_span_notes(works, trace),
-            answer_key=trace.meta.answer_key if sees_outcome else AnswerKey(),
-            records=tuple(records_of(record, self._taxonomy, works, kinds)) if works else (),
+            answer_key=trace.meta.answer_key if visible.has_outcome else AnswerKey(),
+            records=tuple(records),
             masked=masks is not None,
+        )
+
+    def _visible_parts(self, trace: Trace) -> _VisibleParts:
+        """Return the parts of a trace's page that the reader may see, without masks."""
+        record = TraceRecord.from_trace(trace)
+        viewer = self._viewer
+        if viewer is None:
+            visible_record = without_hidden_outcome(record, lambda _trace_id: not self._blind)
+            return _VisibleParts(record=visible_record, has_outcome=not self._blind)
+        known_record = viewer.workspace.find_trace(record)
+        if known_record is not None:
+            record = structs.replace(record, trace_id=known_record.trace_id)
+        works = self._visible_work(record.trace_id, viewer)
+        gold = self._visible_gold(record.trace_id, trace, viewer)
+        # The outcome may be visible only since the work was shown, so it is tested last.
+        may_see_outcome = viewer.may_see_outcomes()
+        return _VisibleParts(
+            record=without_hidden_outcome(record, may_see_outcome),
+            works=works,
+            gold=gold,
+            kinds={
+                self._shown_name(info.name): info.kind for info in viewer.workspace.annotators()
+            },
+            has_outcome=may_see_outcome(record.trace_id),
         )
 
     def _visible_work(self, trace_id: str, viewer: Viewer) -> Sequence[TraceWork]:
