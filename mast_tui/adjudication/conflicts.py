@@ -19,6 +19,7 @@ from mast_tui.gold import (
 )
 from mast_tui.gold.overlaps import in_reading_order, items_of_mode, overlap
 from mast_tui.gold.resolve import comparable_places, comparable_verdicts
+from mast_tui.grouping import values_by_key
 from mast_tui.labels import WHOLE_TRACE, Label, Target, TraceWork, VerdictValue
 
 
@@ -311,9 +312,7 @@ def places_id(mode: str) -> str:
 
 def conflict_groups(conflicts: Iterable[Conflict]) -> tuple[ConflictGroup, ...]:
     """Group the conflicts of one trace by mode and kind."""
-    groups: dict[tuple[str, ConflictKind], list[Conflict]] = {}
-    for conflict in conflicts:
-        groups.setdefault((conflict.mode, conflict.kind), []).append(conflict)
+    groups = values_by_key(((conflict.mode, conflict.kind), conflict) for conflict in conflicts)
     return tuple(ConflictGroup(tuple(group)) for group in groups.values())
 
 

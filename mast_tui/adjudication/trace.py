@@ -15,6 +15,7 @@ from mast_tui.errors import AdjudicationError
 from mast_tui.gold import Conflict, Decision, Order, SideAnswer, answers_on, no_order
 from mast_tui.gold.overlaps import item_id
 from mast_tui.gold.resolve import answers_at
+from mast_tui.grouping import values_by_key
 from mast_tui.labels import (
     WHOLE_TRACE,
     AnnotatorKind,
@@ -286,13 +287,14 @@ class Adjudication:
             for verdict in self.workspace.verdicts(**filters)
             if verdict.mode == mode and verdict.annotator in judges
         }
-        labels_by_judge: dict[str, list[Label]] = {name: [] for name in judges}
-        for label in self.workspace.labels(**filters, pass_number=None):
-            if label.mode == mode and is_judge(label.annotator):
-                labels_by_judge.setdefault(label.annotator, []).append(label)
+        labels_by_judge = values_by_key(
+            (label.annotator, label)
+            for label in self.workspace.labels(**filters, pass_number=None)
+            if label.mode == mode and is_judge(label.annotator)
+        )
         return [
-            JudgeAnswer(name, values.get(name), tuple(labels))
-            for name, labels in sorted(labels_by_judge.items())
+            JudgeAnswer(name, values.get(name), tuple(labels_by_judge.get(name, ())))
+            for name in sorted(judges | labels_by_judge.keys())
         ]
 
     def _agent_answers(self, mode: str) -> tuple[JudgeAnswer, ...]:

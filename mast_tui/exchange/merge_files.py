@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
-from msgspec.structs import asdict
+from msgspec import to_builtins
 
 from mast_tui.counts import counted
 from mast_tui.errors import ChangedElsewhere
@@ -320,7 +320,7 @@ def _record_replacement(
 ) -> None:
     """Record the replaced work in a setting, and who allowed this."""
     time = now()
-    entry = {"at": time, "by": imported_by, "file": str(file), "changes": asdict(changes)}
+    entry = {"at": time, "by": imported_by, "file": str(file), "changes": to_builtins(changes)}
     workspace.set_setting(f"{REPLACED}{time}:{changes.annotator}", json.dumps(entry))
 
 
@@ -374,15 +374,15 @@ _COUNTS: Final = (
 )
 _OVERRULED: Final = {"decisions": "decision", "guidelines": "guideline", "studies": "study"}
 """The singular nouns for the kinds of entries in ``overruled``."""
-_SIGHT: Final = {True: "blind", False: "assisted"}
+_BLIND_WORK_NAMES: Final = {True: "blind", False: "assisted"}
 _VISIBILITY_WORDS: Final = {True: "blind", False: "with suggestions shown"}
 """The words for the setting of blind work."""
 
 
 def changes_to_dict(changes: PersonChanges) -> dict[str, Any]:
     """Return the changes as JSON values."""
-    sight = None if changes.sight is None else _SIGHT[changes.sight]
-    return asdict(changes) | {"history": changes.history.value, "sight": sight}
+    blind_work = None if changes.blind is None else _BLIND_WORK_NAMES[changes.blind]
+    return {**to_builtins(changes), "sight": blind_work}
 
 
 def changes_in_words(changes: PersonChanges) -> str:
@@ -398,8 +398,8 @@ def changes_in_words(changes: PersonChanges) -> str:
         for table, count in replaced.items():
             noun = _OVERRULED[table] if count == 1 else table
             parts.append(f"{count} {noun} of {other_name} replaced")
-    if changes.sight is not None:
-        parts.append(f"works {_VISIBILITY_WORDS[changes.sight]} from now on")
+    if changes.blind is not None:
+        parts.append(f"works {_VISIBILITY_WORDS[changes.blind]} from now on")
     if not parts:
         verb = "changes" if changes.events == 1 else "change"
         parts.append(

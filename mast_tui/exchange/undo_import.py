@@ -19,6 +19,7 @@ from mast_tui.labels import PassKind
 from mast_tui.workspace import Event, NewEvent, Workspace
 from mast_tui.workspace.events.model import IMPORT_PREFIX
 from mast_tui.workspace.events.types import (
+    BlindWorkSet,
     Decided,
     Fact,
     GuidelineSet,
@@ -33,7 +34,6 @@ from mast_tui.workspace.events.types import (
     PassWithdrawn,
     Revealed,
     ReviewSet,
-    SightSet,
     SpanNoteSet,
     SpansRead,
     StudySet,
@@ -378,7 +378,7 @@ def _inverse_of(event: Event, events: Sequence[Event]) -> Fact | None:
             return judgements[-1] if judgements else PassWithdrawn(PassKind.BLIND)
         case PassKindSet() | StudySet():
             return swapped(event.fact)
-        case SightSet(old_blind, new_blind):
-            return SightSet(new_blind, bool(old_blind))
+        case BlindWorkSet(old_blind, new_blind):
+            return BlindWorkSet(new_blind, bool(old_blind))
         case fact:
             return inverse(fact)

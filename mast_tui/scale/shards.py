@@ -23,6 +23,7 @@ from uuid import uuid4
 from msgspec import structs
 
 from mast_tui.errors import MastError
+from mast_tui.grouping import values_by_key
 from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.runner import JudgedTrace
 from mast_tui.labels import Evidence, Finding, Match
@@ -541,7 +542,7 @@ def read_table(folder: ShardFolder, name: str, columns: Sequence[str] | None = N
 
 
 def read_shard(
-    folder: ShardFolder, shard: str, taxonomy: Taxonomy, keys: frozenset[int]
+    folder: ShardFolder, shard: str, taxonomy: Taxonomy, keys: Collection[int]
 ) -> Iterator[JudgedTrace]:
     """Read some traces of a shard.
 
@@ -562,9 +563,7 @@ def read_shard(
         table = read_table(folder, name)
         rows.append(table.filter(compute.is_in(table["key"], wanted_keys)).to_pylist())
     traces, events = rows
-    findings: dict[int, list[Finding]] = {}
-    for row in events:
-        findings.setdefault(row["key"], []).append(_finding_of_row(row))
+    findings = values_by_key((row["key"], _finding_of_row(row)) for row in events)
     for row in traces:
         verdicts = {slug: row[verdict_column(slug)] for slug in slugs}
         judgement = Judgement(

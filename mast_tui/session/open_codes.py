@@ -19,6 +19,7 @@ from rapidfuzz import fuzz, process
 
 from mast_tui.counts import counted
 from mast_tui.errors import SessionError
+from mast_tui.grouping import values_by_key
 from mast_tui.labels import Label, Pass, SpanNote, Target, is_judge
 from mast_tui.session.progress import by_trace, retests_of
 from mast_tui.taxonomy.model import OPEN_CODE_SLUG, Taxonomy
@@ -219,10 +220,9 @@ def open_coding(
     codes = _codes_in_order(labels, notes, added_tags, _traces_in_coding_order(labelling_passes))
     proposal = _proposed_groups(workspace, _groups_setting(ref, reader, visible_traces))
     groups = grouped(codes, proposal.groups)
-    modes_by_trace: dict[str, set[str]] = defaultdict(set)
-    for label in labels:
-        if label.mode != OPEN_CODE_SLUG:
-            modes_by_trace[label.trace_id].add(label.mode)
+    modes_by_trace = values_by_key(
+        (label.trace_id, label.mode) for label in labels if label.mode != OPEN_CODE_SLUG
+    )
     finished_traces = _traces_in_coding_order(
         trace_pass for trace_pass in labelling_passes if trace_pass.finished
     )

@@ -7,12 +7,12 @@ meanwhile seen others' labels or revised the own labels.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 
 from msgspec import Struct
 
+from mast_tui.grouping import values_by_key
 from mast_tui.labels import AnnotatorKind, Pass, PassKind
 from mast_tui.study import (
     Study,
@@ -57,10 +57,8 @@ class Retests(Struct, frozen=True):
 
 def by_trace(passes: Iterable[Pass]) -> dict[str, list[Pass]]:
     """Group one annotator's passes by trace; each list is sorted by number."""
-    passes_by_trace: dict[str, list[Pass]] = defaultdict(list)
-    for trace_pass in sorted(passes, key=attrgetter("trace_id", "number")):
-        passes_by_trace[trace_pass.trace_id].append(trace_pass)
-    return passes_by_trace
+    sorted_passes = sorted(passes, key=attrgetter("trace_id", "number"))
+    return values_by_key((trace_pass.trace_id, trace_pass) for trace_pass in sorted_passes)
 
 
 def first_finish(passes: Iterable[Pass]) -> str | None:
@@ -265,14 +263,15 @@ def status(workspace: Workspace, taxonomy: Taxonomy) -> StatusReport:
         taxonomy: The taxonomy.
     """
     study = workspace.study(taxonomy.ref)
-    passes_by_name: dict[str, list[Pass]] = defaultdict(list)
-    for trace_pass in workspace.passes(taxonomy=taxonomy.ref):
-        if trace_pass.kind.is_labelling:
-            passes_by_name[trace_pass.annotator].append(trace_pass)
+    passes_by_name = values_by_key(
+        (trace_pass.annotator, trace_pass)
+        for trace_pass in workspace.passes(taxonomy=taxonomy.ref)
+        if trace_pass.kind.is_labelling
+    )
     rows = []
     for info in workspace.annotators():
         if info.kind is not AnnotatorKind.JUDGE:
-            passes_by_trace = by_trace(passes_by_name[info.name])
+            passes_by_trace = by_trace(passes_by_name.get(info.name, ()))
             finished = sum(first_finish(passes) is not None for passes in passes_by_trace.values())
             unfinished = sum(
                 not passes[-1].finished

@@ -10,6 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from mast_tui.grouping import values_by_key
 from mast_tui.labels import (
     AnnotatorKind,
     Pass,
@@ -191,11 +192,12 @@ class _AnnotatorWork:
 
     def unsure_traces(self) -> tuple[QueueItem, ...]:
         """Return the traces on which the annotator's last pass has the verdict unsure."""
-        modes: dict[str, list[str]] = defaultdict(list)
-        retests = self.retests.current
-        for verdict in self.workspace.verdicts(annotator=self.annotator, taxonomy=self.taxonomy):
-            if verdict.value is VerdictValue.UNSURE and verdict.trace_id not in retests:
-                modes[verdict.trace_id].append(verdict.mode)
+        verdicts = self.workspace.verdicts(annotator=self.annotator, taxonomy=self.taxonomy)
+        modes = values_by_key(
+            (verdict.trace_id, verdict.mode)
+            for verdict in verdicts
+            if verdict.value is VerdictValue.UNSURE and verdict.trace_id not in self.retests.current
+        )
         return self.items(self._in_own_order(modes), modes)
 
     def changed_traces(self) -> tuple[QueueItem, ...]:
@@ -203,12 +205,13 @@ class _AnnotatorWork:
         verdicts = self.workspace.verdicts(annotator=self.annotator, taxonomy=self.taxonomy)
         judged_modes = {(verdict.trace_id, verdict.mode) for verdict in verdicts}
         split_modes = self.workspace.modes_to_look_at_again(self.annotator, self.taxonomy)
-        modes: dict[str, list[str]] = defaultdict(list)
         # A retest shows nothing of earlier passes.
-        for trace_id in split_modes.keys() - self.retests.current:
-            for mode in split_modes[trace_id]:
-                if (trace_id, mode) not in judged_modes:
-                    modes[trace_id].append(mode)
+        modes = values_by_key(
+            (trace_id, mode)
+            for trace_id in split_modes.keys() - self.retests.current
+            for mode in split_modes[trace_id]
+            if (trace_id, mode) not in judged_modes
+        )
         return self.items(self._in_own_order(modes), modes)
 
     def disagreements(self, kind: AnnotatorKind) -> tuple[QueueItem, ...]:
@@ -255,7 +258,7 @@ class _AnnotatorWork:
         passes_by_key: Mapping[tuple[str, str], Pass],
         visible_traces: frozenset[str],
         kind: AnnotatorKind,
-    ) -> dict[str, set[str]]:
+    ) -> dict[str, list[str]]:
         """Return the modes on which the annotator's verdict differs from others', by trace id.
 
         Args:
@@ -275,11 +278,9 @@ class _AnnotatorWork:
                 annotator_kind(verdict.annotator) is kind
             ):
                 other_verdicts[key].add(verdict.value)
-        differing_modes: dict[str, set[str]] = defaultdict(set)
-        for (trace_id, mode), value in own_verdicts.items():
-            if other_verdicts[trace_id, mode] - {value}:
-                differing_modes[trace_id].add(mode)
-        return differing_modes
+        return values_by_key(
+            key for key, value in own_verdicts.items() if other_verdicts[key] - {value}
+        )
 
     def _is_judge_hidden(self, trace_id: str) -> bool:
         """Return whether the annotator labelled a trace without the judges' suggestions."""

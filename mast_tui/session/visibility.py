@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct
 
 from mast_tui.errors import SessionError
+from mast_tui.grouping import values_by_key
 from mast_tui.labels import Pass, PassKind, is_judge
 from mast_tui.session.progress import by_trace, retest_open, retest_progress, retests_of
 from mast_tui.study import OpenModes, Study, annotators_of, retest_traces, withheld_traces
 from mast_tui.workspace import NewEvent, Workspace
-from mast_tui.workspace.events.types import Revealed, SightSet
+from mast_tui.workspace.events.types import BlindWorkSet, Revealed
 from mast_tui.workspace.registers.look_here import look_here
 
 if TYPE_CHECKING:
@@ -168,8 +169,9 @@ def library_view(
         blind: True if the annotator works blind.
     """
     passes_by_trace: dict[str, list[Pass]] = {record.trace_id: [] for record in workspace.traces()}
-    for trace_pass in workspace.passes(taxonomy=taxonomy):
-        passes_by_trace.setdefault(trace_pass.trace_id, []).append(trace_pass)
+    passes_by_trace |= values_by_key(
+        (trace_pass.trace_id, trace_pass) for trace_pass in workspace.passes(taxonomy=taxonomy)
+    )
     facts = _LibraryFacts(workspace, annotator, taxonomy, passes_by_trace, blind=blind)
     return {trace_id: facts.entry(trace_id) for trace_id in passes_by_trace}
 
@@ -504,7 +506,7 @@ def resolve_blind(
     # Assisted work is the default, so it is recorded only by request or as a change.
     is_default = recorded is None and not requested and not assisted
     if requested is not recorded and not is_default:
-        workspace.append([NewEvent(annotator, None, None, None, SightSet(recorded, requested))])
+        workspace.append([NewEvent(annotator, None, None, None, BlindWorkSet(recorded, requested))])
     return requested
 
 

@@ -161,7 +161,7 @@ class Study(Struct, frozen=True):
             )
 
     def _check_people(self) -> None:
-        """Raise ``InvalidStudy`` for missing or repeated names or a weight of 0 or less."""
+        """Raise ``InvalidStudy`` for missing or repeated names or wrong weights."""
         if not self.annotators:
             raise InvalidStudy("a study needs at least one annotator")
         for names in (self.annotators, self.adjudicators, self.traces):
@@ -173,6 +173,12 @@ class Study(Struct, frozen=True):
                 f"each trace needs {counted(self.per_trace, 'annotator')}, the study has "
                 f"{len(self.annotators)}: name more annotators"
             )
+        self._check_former_annotators()
+        if any(not 0 < item.weight < inf for item in self.memberships):
+            raise InvalidStudy("an annotator's weight must be greater than 0")
+
+    def _check_former_annotators(self) -> None:
+        """Raise ``InvalidStudy`` if the list of annotators lacks a name that the study uses."""
         used_names = [item.annotator for item in self.memberships]
         for release in self.releases:
             if release.successors and len(release.successors) != len(release.traces):
@@ -186,8 +192,6 @@ class Study(Struct, frozen=True):
                     "list of annotators must keep the name: "
                     f"{','.join((*self.annotators, name))}"
                 )
-        if any(not 0 < item.weight < inf for item in self.memberships):
-            raise InvalidStudy("an annotator's weight must be greater than 0")
 
     def _check_draws(self) -> None:
         """Raise ``InvalidStudy`` if a draw does not fit its batch."""

@@ -223,18 +223,20 @@ def written_lines(output: str, counts: Mapping[str, Any]) -> list[str]:
     return [f"{output}: {', '.join(contents)}", *other_lines]
 
 
-def left_out_lines(counts: Mapping[str, Any], file_format: str, *, sight: bool = True) -> list[str]:
+def left_out_lines(
+    counts: Mapping[str, Any], file_format: str, *, hidden_traces: bool = True
+) -> list[str]:
     """Return lines on the contents that an export lacks, with reason and remedy.
 
     Args:
         counts: The counts of the export.
         file_format: The name of the export's format.
-        sight: Mention traces that are hidden from the viewer.
+        hidden_traces: Mention traces that are hidden from the viewer.
     """
     lines = []
-    hidden = counts.get("sight")
-    if sight and hidden is not None and hidden["left_out"]:
-        lines.append(hidden_traces_text(hidden["annotator"], hidden["left_out"]))
+    visibility = counts.get("sight")
+    if hidden_traces and visibility is not None and visibility["left_out"]:
+        lines.append(hidden_traces_text(visibility["annotator"], visibility["left_out"]))
     missing = counts.get("without_text", 0)
     if missing:
         lines.append(
@@ -359,7 +361,6 @@ def _add_gold_document(
     Raises:
         MastError: There is no gold, or the viewer may see none of it.
     """
-    viewer = request.viewer
     request.stage("Reading the gold")
     entries = gold_entries(
         request.workspace,
@@ -369,13 +370,7 @@ def _add_gold_document(
         settled_only=request.gold == "settled",
     )
     _check_ordered(request, entries)
-    trace_ids = {entry.trace.trace_id for entry in entries}
-    visible = set(filter(viewer.may_see_others, trace_ids))
-    if not visible:
-        raise MastError(_no_gold_text(request, len(trace_ids)))
-    sight = visibility_json(viewer, trace_ids - visible)
-    viewer.reveal(visible, judges=True)
-    visible_entries = _visible_entries(request, entries, visible)
+    visible_entries, visibility = _reveal_gold(request, entries)
     request.stage("Counting agreement")
     agreement = _agreement_of_sides(request)
     request.stage("Comparing judges with the gold")
@@ -388,9 +383,9 @@ def _add_gold_document(
         visible_entries,
         judges={name: judge_json(report) for name, report in judges.items()},
         rules=GoldRules(request.majority, request.gold == "settled"),
-        traces=viewer.traces,
+        traces=request.viewer.traces,
     )
-    document |= sight
+    document |= visibility
     if request.pseudonyms is not None:
         letters = request.pseudonyms.letters
         in_document = request.pseudonyms.in_document
@@ -405,24 +400,38 @@ def _add_gold_document(
         "taxonomy": request.taxonomy.ref,
         **_gold_counts(document),
         "beside": add_files(document, datasheet(document, agreement, judges)),
-        **sight,
+        **visibility,
     }
 
 
-def _visible_entries(
-    request: ExportRequest, entries: Iterable[GoldWithSides], visible: Collection[str]
-) -> list[GoldWithSides]:
-    """Return the gold of the visible traces, without hidden outcomes and with masked texts."""
-    may_see_outcome = request.viewer.may_see_outcomes()
+def _reveal_gold(
+    request: ExportRequest, entries: Sequence[GoldWithSides]
+) -> tuple[list[GoldWithSides], Counts]:
+    """Return the gold of the visible traces, and the JSON values on hidden traces.
+
+    Hidden outcomes are left out, and texts are masked. The viewer's history records the traces as
+    seen.
+
+    Raises:
+        MastError: There is no gold, or the viewer may see none of it.
+    """
+    viewer = request.viewer
+    trace_ids = {entry.trace.trace_id for entry in entries}
+    visible = set(filter(viewer.may_see_others, trace_ids))
+    if not visible:
+        raise MastError(_no_gold_text(request, len(trace_ids)))
+    visibility = visibility_json(viewer, trace_ids - visible)
+    viewer.reveal(visible, judges=True)
+    may_see_outcome = viewer.may_see_outcomes()
     visible_entries = [
         replace(entry, trace=without_hidden_outcome(entry.trace, may_see_outcome))
         for entry in entries
         if entry.trace.trace_id in visible
     ]
-    if request.masks is None:
-        return visible_entries
-    work_masks = WorkMasks(request.masks, redacted_from_files(request.workspace, request.masks))
-    return [work_masks.gold_entry(entry) for entry in visible_entries]
+    if request.masks is not None:
+        work_masks = WorkMasks(request.masks, redacted_from_files(request.workspace, request.masks))
+        visible_entries = [work_masks.gold_entry(entry) for entry in visible_entries]
+    return visible_entries, visibility
 
 
 def _gold_counts(document: Mapping[str, Any]) -> Counts:

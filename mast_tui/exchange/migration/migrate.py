@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from mast_tui.exchange.batches import EVENTS_AT_ONCE, batched, let_others_write
 from mast_tui.exchange.errors import ExchangeError
-from mast_tui.exchange.import_batch import lasting_id
+from mast_tui.exchange.import_batch import joined_label, lasting_id
 from mast_tui.exchange.migration.mapping import CodebookMap, ModeChange
 from mast_tui.gold.model import Decision, Guideline, SideAnswer
 from mast_tui.labels import (
@@ -256,11 +256,12 @@ class CarriedWork:
         )
         carried_pass.new = after
         for _, old_label, new_label in _differences(earlier.labels, labels):
-            if old_label is None and new_label is not None:
-                yield LabelAdded(new_label)
-            elif old_label is not None and new_label is None:
+            if new_label is None:
+                assert old_label is not None
                 yield LabelRemoved(old_label)
-            elif old_label is not None and new_label is not None:
+            elif old_label is None:
+                yield LabelAdded(new_label)
+            else:
                 yield LabelChanged(old_label, new_label)
         for mode in self._map.sources:
             old_value = earlier.verdicts.get(mode)
@@ -286,15 +287,12 @@ class CarriedWork:
             if mode is None:
                 self.new_label_ids.pop(label.id, None)
                 continue
-            new_label = labels_by_target.get((mode, label.target))
-            if new_label is None:
-                new_label = self._carried_label(label, mode)
-            else:
-                note = new_label.note
-                if label.note not in note:
-                    note = f"{note}\n{label.note}".strip()
-                severity = new_label.severity or label.severity
-                new_label = replace(new_label, note=note, severity=severity)
+            earlier = labels_by_target.get((mode, label.target))
+            new_label = (
+                self._carried_label(label, mode)
+                if earlier is None
+                else joined_label(earlier, label)
+            )
             labels_by_target[mode, label.target] = new_label
             self.new_label_ids[label.id] = new_label.id
             # A judge's labels are suggestions. Other labels refer to their ids.

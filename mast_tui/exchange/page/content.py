@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -32,6 +32,7 @@ from mast_tui.exchange.import_batch import (
 from mast_tui.exchange.jsonl import AnnotatorLine, TaxonomyLine, TraceLine
 from mast_tui.exchange.selection import ALL, GOLD, WorkMasks, pseudonymous, selected_work
 from mast_tui.exchange.trace_files import files_under
+from mast_tui.grouping import values_by_key
 from mast_tui.labels import (
     AnnotatorKind,
     Label,
@@ -435,43 +436,37 @@ class RunPage:
 
     def labels_by_author(self) -> list[tuple[str, list[PageLabel]]]:
         """Return the labels by author: the gold, then people, then judges."""
-        groups: dict[tuple[int, str], list[PageLabel]] = defaultdict(list)
-        for label in self.labels:
-            groups[_SOURCES.index(label.source), label.author].append(label)
+        groups = values_by_key(
+            ((_SOURCES.index(label.source), label.author), label) for label in self.labels
+        )
         return [(author, labels) for (_rank, author), labels in sorted(groups.items())]
 
     def quotes_by_span(self) -> dict[int, list[tuple[int, int, PageLabel]]]:
         """Return the start, end and label of quotes, by the index of their span."""
-        ranges: dict[int, list[tuple[int, int, PageLabel]]] = defaultdict(list)
-        for label in self.labels:
-            if label.quote_range is not None:
-                ranges[label.quote_range.span].append(
-                    (label.quote_range.start, label.quote_range.end, label)
-                )
-        return ranges
+        return values_by_key(
+            (quote.span, (quote.start, quote.end, label))
+            for label in self.labels
+            if (quote := label.quote_range) is not None
+        )
 
     def steps(self) -> Iterator[PageStep]:
         """Yield the spans of the page in order."""
         trace = self.trace
-        labels_by_first: dict[int, list[PageLabel]] = defaultdict(list)
-        # For each span, the labels that begin at it minus those that end at the span before it.
-        cover_changes = [0] * (len(trace) + 1)
-        for label in self.labels:
-            if label.first is None or label.last is None:
-                continue
-            labels_by_first[label.first].append(label)
-            cover_changes[label.first] += 1
-            cover_changes[label.last + 1] -= 1
+        labels_by_first = values_by_key((label.first, label) for label in self.labels)
+        covered_spans = {
+            index
+            for label in self.labels
+            if label.first is not None and label.last is not None
+            for index in range(label.first, label.last + 1)
+        }
         # A block is the range of spans of a sub-agent. Blocks can be nested.
         block_finder = SubAgentFinder()
         block_finder.read_until(trace, len(trace))
         open_block_ends: list[int] = []  # the innermost block last
         run_start: float | None = None
-        covering_count = 0
         pictures = _PagePictures(trace)
         for index in range(len(trace)):
             span = trace.span(index)
-            covering_count += cover_changes[index]
             if run_start is None:
                 run_start = span.start
             block = block_finder.beginning_at(index)
@@ -482,7 +477,7 @@ class RunPage:
                 elapsed=None if span.start is None or run_start is None else span.start - run_start,
                 took=None if span.start is None or span.end is None else span.end - span.start,
                 labels=tuple(labels_by_first.get(index, ())),
-                covered=covering_count > 0,
+                covered=index in covered_spans,
                 notes=self.notes.get(index, ()),
                 opened=() if block is None else (acting_agent(trace, *block),),
                 closed=_close_blocks(open_block_ends, index, len(trace)),
@@ -865,10 +860,10 @@ def _mode_verdicts(
 
 def _span_notes(works: Iterable[TraceWork], trace: Trace) -> dict[int, tuple[tuple[str, str], ...]]:
     """Return the author and text of notes by the index of the span."""
-    notes: dict[int, list[tuple[str, str]]] = defaultdict(list)
-    for work in works:
-        for key, text in work.notes.items():
-            index = trace.index_of(key)
-            if index is not None:
-                notes[index].append((work.annotator, text))
+    notes = values_by_key(
+        (index, (work.annotator, text))
+        for work in works
+        for key, text in work.notes.items()
+        if (index := trace.index_of(key)) is not None
+    )
     return {index: tuple(entries) for index, entries in notes.items()}

@@ -10,6 +10,7 @@ from msgspec import Struct, structs
 from sqlalchemy import Connection, bindparam, func, select
 
 from mast_tui.errors import ChangedElsewhere, WorkspaceError
+from mast_tui.grouping import values_by_key
 from mast_tui.labels import is_judge
 from mast_tui.workspace import schema
 from mast_tui.workspace.database import Among
@@ -357,10 +358,11 @@ def conflicts(
         .join(shared, has_shared_seq)
         .order_by(table.c.annotator, table.c.seq, table.c.id)
     )
-    groups: dict[tuple[str, int], list[Any]] = {}
-    for row in connection.execute(statement).mappings():
-        if not is_judge(row["annotator"]):
-            groups.setdefault((row["annotator"], row["seq"]), []).append(row)
+    groups = values_by_key(
+        ((row["annotator"], row["seq"]), row)
+        for row in connection.execute(statement).mappings()
+        if not is_judge(row["annotator"])
+    )
     return tuple(
         EventConflict(annotator, seq, tuple(row["id"] for row in rows))
         for (annotator, seq), rows in groups.items()

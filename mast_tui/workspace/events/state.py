@@ -35,12 +35,12 @@ from mast_tui.workspace.events.model import Event
 from mast_tui.workspace.events.rows import label_values, readable_events
 from mast_tui.workspace.events.types import (
     KIND_OF,
+    BlindWorkSet,
     Decided,
     GuidelineSet,
     Judged,
     PassStarted,
     PassWithdrawn,
-    SightSet,
     SpanNoteSet,
     SpansRead,
     StudySet,
@@ -201,7 +201,7 @@ class _StateChanges:
                     if decision is None
                     else (decision.decided_at, json.dumps(to_values(decision)))
                 )
-            case SightSet(_, blind):
+            case BlindWorkSet(_, blind):
                 self._rows[schema.sights][event.annotator,] = (blind,)
             case StudySet(_, study):
                 self._rows[schema.studies][event.annotator, event.taxonomy] = (

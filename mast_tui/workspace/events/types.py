@@ -148,7 +148,7 @@ class Revealed(_Fact, frozen=True, tag="revealed"):
     what: str
 
 
-class SightSet(_Fact, frozen=True, tag="sight_set"):
+class BlindWorkSet(_Fact, frozen=True, tag="sight_set"):
     """The setting of an annotator's blind work."""
 
     context = ()
@@ -224,7 +224,7 @@ Fact = (
     | SpansRead
     | SuggestionsSeen
     | Revealed
-    | SightSet
+    | BlindWorkSet
     | Decided
     | Judged
     | StudySet
