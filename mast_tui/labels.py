@@ -157,8 +157,14 @@ def label_origin(annotator: str, recorded: Origin) -> Origin:
     return Origin.IMPORTED if recorded is Origin.SUGGESTED else recorded
 
 
-RESERVED: Final = ("gold", "all")
-"""The words that commands use for settled labels and for all labels; no name may be one."""
+GOLD: Final = "gold"
+"""The word for settled labels in the place of an annotator's name."""
+
+ALL: Final = "all"
+"""The word for everyone's labels in the place of an annotator's name."""
+
+RESERVED: Final = (GOLD, ALL)
+"""The words that no annotator may have as a name."""
 
 
 _MOST_NAME_CHARS: Final = 64

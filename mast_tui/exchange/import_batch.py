@@ -271,6 +271,10 @@ def joined_label(label: Label, other: Label) -> Label:
     """Return a label with the note of another label of the same mode and target added to its own.
 
     The severity of the other label counts if the label has none.
+
+    Args:
+        label: The label.
+        other: The other label.
     """
     note = label.note
     if other.note not in note:

@@ -35,6 +35,7 @@ from mast_tui.exchange.import_batch import (
 from mast_tui.exchange.trace_files import TextsOf, TextSpan, read_records
 from mast_tui.grouping import values_by_key
 from mast_tui.labels import (
+    GOLD,
     AnnotatorKind,
     Label,
     Origin,
@@ -166,7 +167,7 @@ def _task_values(
                     "id": int(number),
                     "result": results,
                     "was_cancelled": False,
-                    "ground_truth": work.annotator == "gold",
+                    "ground_truth": work.annotator == GOLD,
                 }
             )
     facts = {"system": record.system, "model": record.model, "benchmark": record.benchmark}

@@ -20,6 +20,8 @@ from mast_tui.figures.time_study import minutes_worked
 from mast_tui.gold import GoldTrace
 from mast_tui.gold.model import only_settled
 from mast_tui.labels import (
+    ALL,
+    GOLD,
     Evidence,
     Label,
     Origin,
@@ -179,9 +181,6 @@ def masked_document(document: Any, masks: Masks, *, is_text: bool = False) -> An
         return [masked_document(value, masks, is_text=is_text) for value in document]
     return masks.text(document) if is_text and isinstance(document, str) else document
 
-
-GOLD: Final = "gold"
-ALL: Final = "all"
 
 _NAMES_SHOWN: Final = 3
 """The most paths and ids in a message."""

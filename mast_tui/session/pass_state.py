@@ -83,7 +83,7 @@ class ReadSpans(Set[str]):
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
-    def stretches(self) -> list[range]:
+    def read_ranges(self) -> list[range]:
         """Return the read ranges of the loaded trace, in order."""
         key_indices = (self._trace.index_of(key) for key in self._keys)
         single_spans = [range(index, index + 1) for index in key_indices if index is not None]
@@ -93,7 +93,7 @@ class ReadSpans(Set[str]):
         """Return the unread ranges of the loaded trace, in order."""
         unread_ranges = []
         end = 0
-        for read_range in self.stretches():
+        for read_range in self.read_ranges():
             if read_range.start > end:
                 unread_ranges.append(range(end, read_range.start))
             end = read_range.stop

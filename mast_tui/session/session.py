@@ -710,7 +710,7 @@ class Session:
 
     def _finish_fact(self, open_modes: str) -> PassFinished:
         """Return the fact of a finish at this moment."""
-        read_count = sum(map(len, self._passes.read.stretches()))
+        read_count = sum(map(len, self._passes.read.read_ranges()))
         return PassFinished(open_modes, read=read_count, spans=len(self.trace))
 
     # Undo and redo

@@ -52,7 +52,6 @@ from mast_tui.exchange.label_studio import (
 )
 from mast_tui.exchange.mast_data import mast_data_records
 from mast_tui.exchange.selection import (
-    GOLD,
     WorkMasks,
     check_ordered,
     first_names,
@@ -68,7 +67,7 @@ from mast_tui.figures.judge.input import GoldReference, JudgeInput, judge_input_
 from mast_tui.figures.judge.report import JudgeReport, judge_json, judge_report
 from mast_tui.figures.source.agreement import span_input_from_workspace, study_from_workspace
 from mast_tui.figures.spans.report import span_figures
-from mast_tui.labels import AnnotatorKind, Target, TraceWork, VerdictValue, is_judge
+from mast_tui.labels import GOLD, AnnotatorKind, Target, TraceWork, VerdictValue, is_judge
 from mast_tui.output_files import Outputs, is_stream
 from mast_tui.safe_text import one_line
 from mast_tui.session import Viewer, hidden_traces_text, visibility_json

@@ -35,7 +35,7 @@ from mast_tui.adjudication.trace_files import TraceOf, traces_from_files
 from mast_tui.exchange.csv_labels import NUMBERS
 from mast_tui.exchange.import_batch import label_id, lasting_id
 from mast_tui.exchange.jsonl import json_document, json_line
-from mast_tui.labels import JUDGE_PREFIX, AnnotatorKind, Label, TraceWork, VerdictValue
+from mast_tui.labels import GOLD, JUDGE_PREFIX, AnnotatorKind, Label, TraceWork, VerdictValue
 from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.traces.io.json_values import as_count, as_text
 from mast_tui.traces.io.source import Source
@@ -235,9 +235,6 @@ def _ids_of_otel(source: Source) -> dict[str, str]:
         if native_id is not None:
             ids[raw.location] = native_id
     return ids
-
-
-GOLD: Final = "gold"
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,10 +30,12 @@ from mast_tui.exchange.import_batch import (
     label_in_work,
 )
 from mast_tui.exchange.jsonl import AnnotatorLine, TaxonomyLine, TraceLine
-from mast_tui.exchange.selection import ALL, GOLD, WorkMasks, pseudonymous, selected_work
+from mast_tui.exchange.selection import WorkMasks, pseudonymous, selected_work
 from mast_tui.exchange.trace_files import files_under
 from mast_tui.grouping import values_by_key
 from mast_tui.labels import (
+    ALL,
+    GOLD,
     AnnotatorKind,
     Label,
     Target,
