@@ -81,8 +81,8 @@ class PassKind(StrEnum):
     RETEST = "retest"
 
     @property
-    def is_reading(self) -> bool:
-        """True if the labels count as the annotator's labels of the trace.
+    def is_labelling(self) -> bool:
+        """True if the labels of the pass count as the annotator's labels of the trace.
 
         The labels of an adjudication are gold. A retest repeats the labelling of a trace only to
         measure self-agreement.
@@ -125,6 +125,11 @@ def annotator_kind(name: str) -> AnnotatorKind:
     return AnnotatorKind.AGENT if name.startswith(AGENT_PREFIX) else AnnotatorKind.HUMAN
 
 
+def is_judge(name: str) -> bool:
+    """Return whether a name is that of a judge, by its prefix."""
+    return name.startswith(JUDGE_PREFIX)
+
+
 def kind_fits_name(kind: str, name: str) -> bool:
     """Return whether an annotator of a kind may have a name.
 
@@ -147,13 +152,19 @@ def label_origin(annotator: str, recorded: Origin) -> Origin:
         annotator: The label's author.
         recorded: The origin in an event, a row or a file.
     """
-    if annotator_kind(annotator) is AnnotatorKind.JUDGE:
+    if is_judge(annotator):
         return Origin.SUGGESTED if recorded is Origin.MANUAL else recorded
     return Origin.IMPORTED if recorded is Origin.SUGGESTED else recorded
 
 
-RESERVED: Final = ("gold", "all")
-"""The words that commands use for settled labels and for all labels; no name may be one."""
+GOLD: Final = "gold"
+"""The word for settled labels in the place of an annotator's name."""
+
+ALL: Final = "all"
+"""The word for everyone's labels in the place of an annotator's name."""
+
+RESERVED: Final = (GOLD, ALL)
+"""The words that no annotator may have as a name."""
 
 
 _MOST_NAME_CHARS: Final = 64
@@ -656,15 +667,18 @@ Which = Literal["first", "last"]
 _FIRST_LOOKS = (PassKind.BLIND, PassKind.ASSISTED)
 
 
-def counted_passes(passes: Iterable[Pass], which: Which) -> dict[tuple[str, str], Pass]:
-    """Select the finished pass that counts for each annotator and trace.
+def counted_passes(
+    passes: Iterable[Pass], which: Which, *, finished_only: bool = True
+) -> dict[tuple[str, str], Pass]:
+    """Select the pass that counts for each annotator and trace.
 
     Adjudications and retests never count.
 
     Args:
         passes: Passes under one taxonomy.
         which: ``first`` for the first blind or assisted pass, made before the annotator saw the
-            work of others; ``last`` for the latest finished pass.
+            work of others; ``last`` for the latest pass.
+        finished_only: True to leave out unfinished passes.
 
     Returns:
         The passes by annotator and trace id.
@@ -673,7 +687,7 @@ def counted_passes(passes: Iterable[Pass], which: Which) -> dict[tuple[str, str]
     # The pass that counts comes last in this order and replaces the others.
     ordered_passes = sorted(passes, key=attrgetter("number"), reverse=which == "first")
     for trace_pass in ordered_passes:
-        if not trace_pass.kind.is_reading or trace_pass.finished_at is None:
+        if not trace_pass.kind.is_labelling or (finished_only and not trace_pass.finished):
             continue
         if which == "first" and trace_pass.kind not in _FIRST_LOOKS:
             continue

@@ -94,9 +94,9 @@ class Outputs:
         """Refuse a path that cannot or must not be written.
 
         Args:
-                path: The file to write.
-                ours: Returns True for the first ``LOOKED_AT`` bytes of a file that this program
-                    wrote. An existing file is then replaced only if ``ours`` accepts it.
+            path: The file to write.
+            ours: Returns True for the first ``LOOKED_AT`` bytes of a file that this program
+                wrote. An existing file is then replaced only if ``ours`` accepts it.
 
         Raises:
             OutputError: The path cannot be written or examined, or an existing file must stay.

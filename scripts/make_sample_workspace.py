@@ -243,12 +243,12 @@ def _adjudicate(database: str, traces: list[Trace]) -> None:
 
 def _right_choice(conflict: Conflict, is_planted: bool) -> Choice:
     """Return the choice of an adjudicator who knows the planted failures."""
-    finders = [side for side in conflict.said if side.targets]
+    finders = [side for side in conflict.answers if side.targets]
     if conflict.kind is ConflictKind.PLACE and finders:
         return choice_of_side(conflict, finders[0].annotator)
     if is_planted and finders:
         return choice_of_all_places(conflict) or choice_of_side(conflict, finders[0].annotator)
-    for side in conflict.said:
+    for side in conflict.answers:
         if side.value is VerdictValue.ABSENT:
             return choice_of_side(conflict, side.annotator)
     return ABSENT_CHOICE

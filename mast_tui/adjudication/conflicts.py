@@ -19,6 +19,7 @@ from mast_tui.gold import (
 )
 from mast_tui.gold.overlaps import in_reading_order, items_of_mode, overlap
 from mast_tui.gold.resolve import comparable_places, comparable_verdicts
+from mast_tui.grouping import values_by_key
 from mast_tui.labels import WHOLE_TRACE, Label, Target, TraceWork, VerdictValue
 
 
@@ -48,8 +49,8 @@ def targets_taken(decisions: Iterable[Decision]) -> list[Target]:
 def resolves_conflict(decision: Decision) -> bool:
     """Return whether the sides (annotators) had different answers when the decision was made."""
     if decision.is_verdict:
-        return len({answer.value for answer in decision.said}) > 1
-    return len({frozenset(answer.targets) for answer in decision.said}) > 1
+        return len({answer.value for answer in decision.answers}) > 1
+    return len({frozenset(answer.targets) for answer in decision.answers}) > 1
 
 
 def current_answers(
@@ -69,7 +70,7 @@ def current_answers(
         return answers_on(decision.mode, sides)
     labels = [label for side in sides for label in side.labels_of(decision.mode)]
     items = items_of_mode(labels, order)  # an item is a place with all labels that overlap there
-    answer_targets = [target for answer in decision.said for target in answer.targets]
+    answer_targets = [target for answer in decision.answers for target in answer.targets]
     targets = [*decision.targets, *answer_targets]
     current_items = [item for item in items if item.id == decision.item]
     if not current_items:  # labels have moved since
@@ -77,7 +78,7 @@ def current_answers(
             item for item in items if any(overlap(item.target, target, order) for target in targets)
         ]
     labels_there = [label for item in current_items for label in item.labels]
-    targets_by_name: dict[str, list[Target]] = {answer.annotator: [] for answer in decision.said}
+    targets_by_name: dict[str, list[Target]] = {answer.annotator: [] for answer in decision.answers}
     for label in labels_there:
         targets_by_name.setdefault(label.annotator, []).append(label.target)
     return tuple(
@@ -96,8 +97,8 @@ def has_changed(decision: Decision, sides: Sequence[TraceWork], order: Order = n
     """
     answers = current_answers(decision, sides, order)
     if decision.is_verdict:
-        return comparable_verdicts(decision.said) != comparable_verdicts(answers)
-    return comparable_places(decision.said) != comparable_places(answers)
+        return comparable_verdicts(decision.answers) != comparable_verdicts(answers)
+    return comparable_places(decision.answers) != comparable_places(answers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,7 @@ def choice_of_side(conflict: Conflict, annotator: str) -> Choice:
     Raises:
         KeyError: The annotator is no side of the conflict.
     """
-    side_answer = {answer.annotator: answer for answer in conflict.said}[annotator]
+    side_answer = {answer.annotator: answer for answer in conflict.answers}[annotator]
     if conflict.kind is ConflictKind.PLACE and not side_answer.targets:
         return Choice(VerdictValue.ABSENT, (), (annotator,))
     assert side_answer.value is not None, "only annotators with a verdict are sides"
@@ -142,13 +143,13 @@ def choice_of_all_places(conflict: Conflict, order: Order = no_order) -> Choice 
         order: Returns the index of a span by its key; None if unknown.
     """
     present_sides = tuple(
-        answer.annotator for answer in conflict.said if answer.value is VerdictValue.PRESENT
+        answer.annotator for answer in conflict.answers if answer.value is VerdictValue.PRESENT
     )
     if not present_sides:
         return None
     targets = tuple(item.target for item in items_of_mode(conflict.labels, order))
     # The choice names the sides that labelled places, or else all sides that say present.
-    labelling_sides = tuple(answer.annotator for answer in conflict.said if answer.targets)
+    labelling_sides = tuple(answer.annotator for answer in conflict.answers if answer.targets)
     return Choice(VerdictValue.PRESENT, targets, labelling_sides or present_sides)
 
 
@@ -164,7 +165,7 @@ def choice_of_own_place(conflict: Conflict, target: Target, order: Order = no_or
     """
     agreeing = tuple(
         answer.annotator
-        for answer in conflict.said
+        for answer in conflict.answers
         if any(overlap(labelled, target, order) for labelled in answer.targets)
     )
     return Choice(VerdictValue.PRESENT, (target,), agreeing)
@@ -200,7 +201,7 @@ class ConflictGroup:
         return self.mode if self.kind is ConflictKind.VERDICT else places_id(self.mode)
 
     @property
-    def said(self) -> tuple[SideAnswer, ...]:
+    def answers(self) -> tuple[SideAnswer, ...]:
         """The sides with their verdicts, or with all their places in the group."""
         return merged_sides(self.conflicts)
 
@@ -210,9 +211,9 @@ class ConflictGroup:
         return tuple(label for conflict in self.conflicts for label in conflict.labels)
 
     @property
-    def where(self) -> Target | None:
+    def first_place(self) -> Target | None:
         """The place to look at first."""
-        return self.conflicts[0].where
+        return self.conflicts[0].first_place
 
     def at_place(self, target: Target) -> ConflictGroup | None:
         """Return the conflicts in which a side labelled this place, as a group, if any."""
@@ -222,7 +223,7 @@ class ConflictGroup:
         conflicts = [
             conflict
             for conflict in self.conflicts
-            if any(target in answer.targets for answer in conflict.said)
+            if any(target in answer.targets for answer in conflict.answers)
         ]
         return ConflictGroup(tuple(conflicts)) if conflicts else None
 
@@ -232,7 +233,7 @@ class ConflictGroup:
         Raises:
             KeyError: The annotator is no side of the group.
         """
-        if all(answer.annotator != annotator for answer in self.said):
+        if all(answer.annotator != annotator for answer in self.answers):
             raise KeyError(annotator)
         return self._each_place_once(
             (conflict, choice_of_side(_with_side(conflict, annotator), annotator))
@@ -272,12 +273,12 @@ class ConflictGroup:
             for conflict in self.conflicts
             if any(
                 overlap(labelled, target, order)
-                for answer in conflict.said
+                for answer in conflict.answers
                 for labelled in answer.targets
             )
         ]
         place_conflict = overlapping[0] if overlapping else self.conflicts[0]
-        conflict_of_all_sides = structs.replace(place_conflict, said=self.said)
+        conflict_of_all_sides = structs.replace(place_conflict, answers=self.answers)
         choice = choice_of_own_place(conflict_of_all_sides, target, order)
         no_place = Choice(VerdictValue.ABSENT, (), choice.sides)
         return tuple(
@@ -311,9 +312,7 @@ def places_id(mode: str) -> str:
 
 def conflict_groups(conflicts: Iterable[Conflict]) -> tuple[ConflictGroup, ...]:
     """Group the conflicts of one trace by mode and kind."""
-    groups: dict[tuple[str, ConflictKind], list[Conflict]] = {}
-    for conflict in conflicts:
-        groups.setdefault((conflict.mode, conflict.kind), []).append(conflict)
+    groups = values_by_key(((conflict.mode, conflict.kind), conflict) for conflict in conflicts)
     return tuple(ConflictGroup(tuple(group)) for group in groups.values())
 
 
@@ -385,7 +384,7 @@ class AdjudicationCase:
         reopened_conflicts = [_as_conflict(decision, sides, order) for decision in reopened]
         conflicts = (*self.conflicts, *reopened_conflicts)
         in_order = in_reading_order(
-            conflicts, lambda conflict: conflict.where or WHOLE_TRACE, order
+            conflicts, lambda conflict: conflict.first_place or WHOLE_TRACE, order
         )
         return ConflictGroup(tuple(in_order))
 
@@ -422,11 +421,11 @@ def case_id(decision: Decision) -> str:
 
 def _with_side(conflict: Conflict, annotator: str) -> Conflict:
     """Return a conflict over a place with the annotator as a side, also without a label there."""
-    if any(answer.annotator == annotator for answer in conflict.said):
+    if any(answer.annotator == annotator for answer in conflict.answers):
         return conflict
     # All sides of a conflict over a place agree that the mode is present.
     answer = SideAnswer(annotator, VerdictValue.PRESENT)
-    return structs.replace(conflict, said=(*conflict.said, answer))
+    return structs.replace(conflict, answers=(*conflict.answers, answer))
 
 
 def _as_conflict(decision: Decision, sides: Sequence[TraceWork], order: Order) -> Conflict:
@@ -460,7 +459,7 @@ def verdict_conflict(mode: str, sides: Sequence[TraceWork]) -> Conflict:
 
 def first_place(decision: Decision) -> Target | None:
     """Return the first chosen place, or else the first place of a side, if any."""
-    targets = (target for answer in decision.said for target in answer.targets)
+    targets = (target for answer in decision.answers for target in answer.targets)
     return next(iter((*decision.targets, *targets)), None)
 
 
@@ -468,7 +467,7 @@ def merged_sides(parts: Iterable[Conflict | Decision]) -> tuple[SideAnswer, ...]
     """Join the answers of conflicts or decisions: one answer with all places per annotator."""
     sides: dict[str, SideAnswer] = {}
     for part in parts:
-        for answer in part.said:
+        for answer in part.answers:
             known_answer = sides.get(answer.annotator, answer)
             targets = tuple(dict.fromkeys((*known_answer.targets, *answer.targets)))
             sides[answer.annotator] = structs.replace(known_answer, targets=targets)

@@ -26,7 +26,7 @@ class Access(StrEnum):
     - ``hidden``: the adjudicator has not read the trace, but can take it on.
     - ``again``: the study plans a retest by the adjudicator, which is cancelled by taking the trace
       on.
-    - ``unfinished``: the adjudicator must finish the own reading first.
+    - ``unfinished``: the adjudicator must finish the own work on the trace first.
     """
 
     OPEN = "open"
@@ -207,7 +207,7 @@ def take_on_as_study_says(
     """Begin to adjudicate the study's traces that several annotators have finished.
 
     This is only for adjudicators who are no annotators of the study, since others' answers would
-    spoil an annotator's own reading.
+    spoil an annotator's own labels.
 
     Args:
         workspace: The workspace.
@@ -292,7 +292,7 @@ def disagreement(group: ConflictGroup) -> float:
     """
     is_verdict = group.kind is ConflictKind.VERDICT
     answer_counts: Counter[object] = Counter(
-        answer.value if is_verdict else frozenset(answer.targets) for answer in group.said
+        answer.value if is_verdict else frozenset(answer.targets) for answer in group.answers
     )
     largest_count = max(answer_counts.values(), default=0)
     side_count = answer_counts.total()

@@ -10,6 +10,7 @@ from typing import Literal
 
 from mast_tui.gold import Decision, GoldTrace, Order, gold_of_trace, no_order
 from mast_tui.gold.overlaps import unordered_labels
+from mast_tui.grouping import values_by_key
 from mast_tui.labels import (
     Label,
     Pass,
@@ -103,8 +104,7 @@ def read_work_by_trace(
     works = work_of_passes(workspace, ref, sorted_passes, pass_number="finished", trace_id=trace_id)
     decisions = workspace.all_decisions(ref, trace_id=trace_id)
     sides_by_trace: dict[str, list[TraceWork]] = {trace: [] for trace in decisions}
-    for side in filter(is_side, works):
-        sides_by_trace.setdefault(side.trace_id, []).append(side)
+    sides_by_trace |= values_by_key((work.trace_id, work) for work in works if is_side(work))
     study = workspace.study(ref)
     return {
         trace: TraceSides(
@@ -116,6 +116,27 @@ def read_work_by_trace(
         )
         for trace, sides in sorted(sides_by_trace.items())
     }
+
+
+def read_sides(
+    workspace: Workspace,
+    taxonomy: Taxonomy,
+    trace_id: str,
+    *,
+    annotators: Collection[str] | None = None,
+) -> TraceSides:
+    """Return the annotators' work on one trace, without sides if no one has finished it.
+
+    Args:
+        workspace: The workspace.
+        taxonomy: The taxonomy.
+        trace_id: The trace.
+        annotators: The names of the sides; None for all people.
+    """
+    work_by_trace = read_work_by_trace(
+        workspace, taxonomy, annotators=annotators, trace_id=trace_id
+    )
+    return work_by_trace.get(trace_id, TraceSides(trace_id))
 
 
 def work_of_passes(

@@ -10,11 +10,12 @@ from msgspec.structs import replace
 
 from mast_tui.adjudication.conflicts import ABSENT_CHOICE, Choice, current_answers
 from mast_tui.adjudication.queue import Access, access_to, next_pass_number
-from mast_tui.adjudication.sides import TraceSides, read_work_by_trace
+from mast_tui.adjudication.sides import read_sides
 from mast_tui.errors import AdjudicationError
 from mast_tui.gold import Conflict, Decision, Order, SideAnswer, answers_on, no_order
 from mast_tui.gold.overlaps import item_id
 from mast_tui.gold.resolve import answers_at
+from mast_tui.grouping import values_by_key
 from mast_tui.labels import (
     WHOLE_TRACE,
     AnnotatorKind,
@@ -23,7 +24,7 @@ from mast_tui.labels import (
     PassKind,
     Target,
     VerdictValue,
-    annotator_kind,
+    is_judge,
 )
 from mast_tui.session.undo_history import UndoHistory
 from mast_tui.session.visibility import has_revealed, record_reveal
@@ -120,8 +121,7 @@ class Adjudication:
 
     def refresh(self) -> None:
         """Read the answers and decisions again, after changes by others."""
-        work_by_trace = read_work_by_trace(self.workspace, self.taxonomy, trace_id=self.trace_id)
-        self.trace_sides = work_by_trace.get(self.trace_id, TraceSides(self.trace_id))
+        self.trace_sides = read_sides(self.workspace, self.taxonomy, self.trace_id)
         self.gold = self.trace_sides.gold(self.taxonomy, self._order)
 
     def decide(self, conflict: Conflict, choice: Choice, *, reason: str = "") -> Decision:
@@ -152,7 +152,7 @@ class Adjudication:
         time = now()
         decisions = tuple(
             self._new_decision(
-                conflict.mode, conflict.id, choice, conflict.said, time=time, reason=reason
+                conflict.mode, conflict.id, choice, conflict.answers, time=time, reason=reason
             )
             for conflict, choice in choices
         )
@@ -177,9 +177,11 @@ class Adjudication:
         if any(mode == conflict.mode for conflict in conflicts):
             raise AdjudicationError("this is the mode in conflict; take a side, or both")
         time = now()
-        places = tuple(dict.fromkeys(conflict.where or WHOLE_TRACE for conflict in conflicts))
+        places = tuple(dict.fromkeys(conflict.first_place or WHOLE_TRACE for conflict in conflicts))
         absent = [
-            self._new_decision(conflict.mode, conflict.id, ABSENT_CHOICE, conflict.said, time=time)
+            self._new_decision(
+                conflict.mode, conflict.id, ABSENT_CHOICE, conflict.answers, time=time
+            )
             for conflict in conflicts
         ]
         decisions = (*absent, *self._added_places(mode, places, time))
@@ -222,7 +224,7 @@ class Adjudication:
         """Return the same decision by this adjudicator on the current answers."""
         return replace(
             decision,
-            said=current_answers(decision, self.trace_sides.sides, self._order),
+            answers=current_answers(decision, self.trace_sides.sides, self._order),
             decided_by=self.adjudicator,
             decided_at=time,
             judge_seen=decision.judge_seen or self._sees_judge(decision.mode),
@@ -285,13 +287,14 @@ class Adjudication:
             for verdict in self.workspace.verdicts(**filters)
             if verdict.mode == mode and verdict.annotator in judges
         }
-        labels_by_judge: dict[str, list[Label]] = {name: [] for name in judges}
-        for label in self.workspace.labels(**filters, pass_number=None):
-            if label.mode == mode and annotator_kind(label.annotator) is AnnotatorKind.JUDGE:
-                labels_by_judge.setdefault(label.annotator, []).append(label)
+        labels_by_judge = values_by_key(
+            (label.annotator, label)
+            for label in self.workspace.labels(**filters, pass_number=None)
+            if label.mode == mode and is_judge(label.annotator)
+        )
         return [
-            JudgeAnswer(name, values.get(name), tuple(labels))
-            for name, labels in sorted(labels_by_judge.items())
+            JudgeAnswer(name, values.get(name), tuple(labels_by_judge.get(name, ())))
+            for name in sorted(judges | labels_by_judge.keys())
         ]
 
     def _agent_answers(self, mode: str) -> tuple[JudgeAnswer, ...]:
@@ -301,10 +304,7 @@ class Adjudication:
         }
         if not agents:
             return ()
-        work_by_trace = read_work_by_trace(
-            self.workspace, self.taxonomy, annotators=agents, trace_id=self.trace_id
-        )
-        trace_sides = work_by_trace.get(self.trace_id, TraceSides(self.trace_id))
+        trace_sides = read_sides(self.workspace, self.taxonomy, self.trace_id, annotators=agents)
         return tuple(
             JudgeAnswer(side.annotator, value, side.labels_of(mode))
             for side in trace_sides.sides
@@ -335,7 +335,7 @@ class Adjudication:
             value=choice.value,
             targets=choice.targets,
             sides=choice.sides,
-            said=answers,
+            answers=answers,
             decided_by=self.adjudicator,
             decided_at=time,
             judge_seen=self._sees_judge(mode),

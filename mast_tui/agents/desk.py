@@ -23,8 +23,8 @@ from mast_tui.figures.agreement.report import agreement_json
 from mast_tui.labels import WHOLE_TRACE, Label, Severity, Target, VerdictValue
 from mast_tui.safe_text import display_lines, line_ranges, one_line, safe_line_map
 from mast_tui.session import Session, record_reveal, viewer_for_name
-from mast_tui.session.visibility import labelled_traces, library_view
-from mast_tui.taxonomy.model import OPEN_SLUG, Mode, Taxonomy
+from mast_tui.session.visibility import finished_or_judged_traces, library_view
+from mast_tui.taxonomy.model import OPEN_CODE_SLUG, Mode, Taxonomy
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Span, Trace
 from mast_tui.traces.search.file_search import PREVIEW_BEFORE, PREVIEW_CHARS, Query
@@ -307,8 +307,8 @@ class AgentDesk:
             "taxonomy": self._taxonomy.ref,
             "modes": [_mode_values(mode) for mode in modes],
             "none_of_these": {
-                "code": self._modes[OPEN_SLUG].code,
-                "use": self._modes[OPEN_SLUG].definition,
+                "code": self._modes[OPEN_CODE_SLUG].code,
+                "use": self._modes[OPEN_CODE_SLUG].definition,
             },
         }
 
@@ -396,7 +396,7 @@ class AgentDesk:
     def _people_with_labels(self, trace_ids: Set[str]) -> list[str]:
         """Return the people of the study with a label on one of the traces."""
         ref = self._taxonomy.ref
-        traces_by_annotator = labelled_traces(self._workspace, ref)
+        traces_by_annotator = finished_or_judged_traces(self._workspace, ref)
         excluded_names = self._workspace.outside_study(ref)
         return [
             info.name

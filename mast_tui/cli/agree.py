@@ -67,7 +67,7 @@ from mast_tui.labels import (
     AnnotatorKind,
     Pass,
     Which,
-    annotator_kind,
+    is_judge,
 )
 from mast_tui.reports.agreement import HiddenTraces, agreement_report
 from mast_tui.session import Viewer, visibility_json
@@ -556,7 +556,7 @@ def agree_command(request: AgreeRequest) -> None:
         figures = compute_agreement(workspace, taxonomy, comparison)
 
     names = (*(comparison.annotators or ()), comparison.against, comparison.judge or "")
-    shows_judge = any(annotator_kind(name) is AnnotatorKind.JUDGE for name in names)
+    shows_judge = any(is_judge(name) for name in names)
     viewer.reveal(judges=shows_judge)
     if not request.as_json:
         report_hidden_traces(viewer, viewer.hidden)
@@ -695,7 +695,7 @@ def _suggested_modes(workspace: Workspace, taxonomy: str) -> dict[str, frozenset
         judgement.trace_id: set() for judgement in workspace.judgements(taxonomy=taxonomy)
     }
     for label in workspace.labels(taxonomy=taxonomy, pass_number=None):
-        if annotator_kind(label.annotator) is AnnotatorKind.JUDGE:
+        if is_judge(label.annotator):
             modes_by_trace.setdefault(label.trace_id, set()).add(label.mode)
     return {trace_id: frozenset(modes) for trace_id, modes in modes_by_trace.items()}
 

@@ -175,5 +175,5 @@ def export_command(request: ExportCommandRequest) -> None:
         with summary_of(request.output):
             for line in written_lines(str(request.output), counts):
                 print_line(line)
-    for line in left_out_lines(counts, request.file_format, sight=not request.as_json):
+    for line in left_out_lines(counts, request.file_format, hidden_traces=not request.as_json):
         say(line)

@@ -37,7 +37,7 @@ from mast_tui.session import (
 )
 from mast_tui.session.changes import Change, ChangeMessages
 from mast_tui.study import Study
-from mast_tui.taxonomy.model import OPEN_SLUG
+from mast_tui.taxonomy.model import OPEN_CODE_SLUG
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import SpanStatus, Trace
 from mast_tui.ui.text.answer_page import answer_page
@@ -363,7 +363,7 @@ class LineReader:
         self._range_from = None
         self._quote = None
         self._say(change.message)
-        if mode.slug == OPEN_SLUG:
+        if mode.slug == OPEN_CODE_SLUG:
             self._ask_for_open_code(target)
 
     def _ask_for_open_code(self, target: Target) -> None:
@@ -371,7 +371,7 @@ class LineReader:
         ids = (
             label.id
             for label in self._session.labels
-            if (label.mode, label.target) == (OPEN_SLUG, target)
+            if (label.mode, label.target) == (OPEN_CODE_SLUG, target)
         )
         self._open_code = next(ids, None)
         if self._open_code is not None:

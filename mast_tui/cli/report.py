@@ -53,7 +53,13 @@ from mast_tui.figures.source.signatures import (
 from mast_tui.gc_tuning import uncollected
 from mast_tui.gold import GoldKind, no_orders
 from mast_tui.reports.signatures import signatures_report, what_helps
-from mast_tui.session import Viewer, VisibleWork, labelled_traces, visibility_json, visible_work
+from mast_tui.session import (
+    Viewer,
+    VisibleWork,
+    finished_or_judged_traces,
+    visibility_json,
+    visible_work,
+)
 from mast_tui.workspace.outputs import outputs_beside
 from mast_tui.workspace.registers.outcome_files import update_outcomes
 from mast_tui.workspace.registers.pseudonyms import Pseudonyms, pseudonyms_of
@@ -502,7 +508,7 @@ def visibility_of_labels(viewer: Viewer, label_source: str) -> VisibleWork | Non
         viewer.taxonomy,
         None if label_source == GOLD else label_source,
         blind=viewer.blind,
-        traces_by_source=labelled_traces(viewer.workspace, viewer.taxonomy),
+        traces_by_author=finished_or_judged_traces(viewer.workspace, viewer.taxonomy),
     )
 
 

@@ -89,7 +89,7 @@ def _annotator_json(
         "finished": row.finished,
         "open": row.open,
         "conflicts": sum(
-            any(side.annotator == row.name for side in group.said) for _, group in conflicts
+            any(side.annotator == row.name for side in group.answers) for _, group in conflicts
         ),
     }
 

@@ -825,15 +825,15 @@ def traces_to_label(workspace: Workspace, taxonomy: Taxonomy, study: Study) -> d
 
 def _draw_json(study: Study, draw: Draw) -> dict[str, Any]:
     """Return the facts of a random draw: its size, probabilities, strata and seed."""
-    batch = study.batches[draw.lot]
-    chances: dict[str, Any] = {"probability": len(batch) / draw.of}
+    batch = study.batches[draw.batch_number]
+    chances: dict[str, Any] = {"probability": len(batch) / draw.population}
     if draw.chances:
         chances = {"judge": draw.judge, "chances": dict(zip(batch, draw.chances, strict=True))}
     return {
-        "lot": draw.lot + 1,
-        "of": draw.of,
+        "lot": draw.batch_number + 1,
+        "of": draw.population,
         **chances,
-        "by": list(draw.by),
+        "by": list(draw.strata),
         "seed": draw.seed,
     }
 

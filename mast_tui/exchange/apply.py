@@ -220,8 +220,7 @@ class _EarlierWork:
         last_seqs: The sequence number of each annotator's last event, 0 for none. It is updated as
             the import adds events.
         authors: The annotators with events at the time of reading.
-        passes: The last reading by annotator, trace and taxonomy. Adjudications and retests are no
-            readings.
+        passes: The last labelling pass by annotator, trace and taxonomy.
         next_numbers: The number of the next pass of any kind, by the same keys.
     """
 
@@ -252,13 +251,13 @@ class _EarlierWork:
             {
                 _work_key_of(trace_pass): trace_pass
                 for trace_pass in passes
-                if trace_pass.kind.is_reading
+                if trace_pass.kind.is_labelling
             },
             {_work_key_of(trace_pass): trace_pass.number + 1 for trace_pass in passes},
         )
 
     def pass_number(self, work_key: WorkKey) -> int:
-        """Return the number of the last reading; without one, the number of the next pass."""
+        """Return the number of the last labelling pass, or without one that of the next pass."""
         last_pass = self.passes.get(work_key)
         return self.next_numbers.get(work_key, 1) if last_pass is None else last_pass.number
 
@@ -449,7 +448,7 @@ class _Applier:
 
 @dataclass(frozen=True, slots=True)
 class _CurrentPass:
-    """The content of an annotator's last reading of a trace.
+    """The content of an annotator's last labelling pass over a trace.
 
     ``labels`` are by mode and target, ``values`` are verdicts by mode, and ``notes`` are by span
     key.

@@ -14,6 +14,7 @@ from msgspec import structs
 from mast_tui.exchange.csv_files import read_rows
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.import_batch import ImportedWork, Incoming, label_id
+from mast_tui.grouping import values_by_key
 from mast_tui.labels import Label, VerdictValue
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.toml_text import parse_toml
@@ -226,16 +227,17 @@ def _translated_verdicts(
     Modes in ``present`` get no verdict. A mode is unsure if any of its source modes is, and absent
     if all of them are.
     """
-    source_verdicts: dict[str, set[VerdictValue | None]] = {}
-    for source_slug, target_slugs in slugs_by_source.items():
-        for slug in target_slugs:
-            source_verdicts.setdefault(slug, set()).add(work.verdicts.get(source_slug))
+    source_verdicts = values_by_key(
+        (slug, work.verdicts.get(source_slug))
+        for source_slug, target_slugs in slugs_by_source.items()
+        for slug in target_slugs
+    )
     verdicts = {}
     for slug, values in source_verdicts.items():
         if slug in present:
             continue
         if VerdictValue.UNSURE in values:
             verdicts[slug] = VerdictValue.UNSURE
-        elif values == {VerdictValue.ABSENT}:
+        elif set(values) == {VerdictValue.ABSENT}:
             verdicts[slug] = VerdictValue.ABSENT
     return verdicts

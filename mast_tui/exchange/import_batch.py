@@ -16,9 +16,9 @@ from msgspec import structs
 
 from mast_tui.counts import counted
 from mast_tui.exchange.errors import ExchangeError, RowProblem
+from mast_tui.grouping import values_by_key
 from mast_tui.labels import (
     AGENT_PREFIX,
-    JUDGE_PREFIX,
     WHOLE_TRACE,
     AnnotatorKind,
     Evidence,
@@ -34,6 +34,7 @@ from mast_tui.labels import (
     annotator_kind,
     checked_agent,
     checked_person,
+    is_judge,
     label_origin,
 )
 from mast_tui.taxonomy.loader import load_taxonomy
@@ -204,17 +205,9 @@ class ImportedWork(TraceWork, kw_only=True):
         )
 
     def join_label(self, label: Label) -> None:
-        """Add a label, or merge it into the label of the same mode and target.
-
-        Both notes are kept. The severity of the earlier label takes precedence.
-        """
+        """Add a label, or join it to the label of the same mode and target."""
         earlier = self.labels.get(label.id)
-        if earlier is not None:
-            note = earlier.note
-            if label.note not in earlier.note:
-                note = "\n".join(filter(None, (earlier.note, label.note)))
-            label = structs.replace(earlier, note=note, severity=earlier.severity or label.severity)
-        self.labels[label.id] = label
+        self.labels[label.id] = label if earlier is None else joined_label(earlier, label)
 
     def add_label(self, label: Label, location: str = "") -> None:
         """Add a label.
@@ -272,6 +265,21 @@ class ImportedWork(TraceWork, kw_only=True):
     def finish(self, time: str) -> None:
         """Record the time of the finish; empty if unknown."""
         self.finished_at = time
+
+
+def joined_label(label: Label, other: Label) -> Label:
+    """Return a label with the note of another label of the same mode and target added to its own.
+
+    The severity of the other label counts if the label has none.
+
+    Args:
+        label: The label.
+        other: The other label.
+    """
+    note = label.note
+    if other.note not in note:
+        note = "\n".join(filter(None, (note, other.note)))
+    return structs.replace(label, note=note, severity=label.severity or other.severity)
 
 
 @dataclass(slots=True)
@@ -445,34 +453,27 @@ def complete_judge_tables(incoming: Incoming, *, declared_finished: bool) -> Inc
     Returns:
         The import with a note for each completed table, and a problem for each refused table.
     """
-    tables: dict[tuple[str, str], list[ImportedWork]] = {}
-    for work in incoming.work:
-        if work.author_kind is AnnotatorKind.JUDGE:
-            tables.setdefault((work.annotator, work.taxonomy), []).append(work)
+    tables = values_by_key(
+        ((work.annotator, work.taxonomy), work)
+        for work in incoming.work
+        if work.author_kind is AnnotatorKind.JUDGE
+    )
     taxonomies = {taxonomy.ref: taxonomy for taxonomy in incoming.taxonomies}
     completions = {
-        (name, ref): _table_completion(
-            name, works, taxonomies[ref], declared_finished=declared_finished
-        )
+        (name, ref): _every_trace_finished(taxonomies[ref])
+        if declared_finished
+        else _table_completion(name, works, taxonomies[ref])
         for (name, ref), works in tables.items()
     }
-    refused = {key for key, completion in completions.items() if completion.problem is not None}
     completed_work = [
-        _finished_by_judge(
-            work,
-            completions.get((work.annotator, work.taxonomy), _UNCHANGED).modes,
-            declared_finished=declared_finished,
-        )
+        completions.get((work.annotator, work.taxonomy), _UNCHANGED).completed(work)
         for work in incoming.work
-        if (work.annotator, work.taxonomy) not in refused
     ]
-    problems = [
-        completion.problem for completion in completions.values() if completion.problem is not None
-    ]
-    notes = [completion.note for completion in completions.values() if completion.note is not None]
+    problems = [completion.problem for completion in completions.values() if completion.problem]
+    notes = [completion.note for completion in completions.values() if completion.note]
     return replace(
         incoming,
-        work=tuple(completed_work),
+        work=tuple(work for work in completed_work if work is not None),
         problems=(*incoming.problems, *problems),
         notes=(*incoming.notes, *notes),
     )
@@ -482,43 +483,51 @@ class _Completion(NamedTuple):
     """The completion of a judge's table.
 
     Attributes:
-        modes: The modes that become absent in finished traces without a row for them; None for an
-            unchanged table.
+        absent_modes: The modes that become absent in finished traces without a row for them.
+        finishes: Returns whether further work on a trace becomes finished.
         note: A note for the user.
         problem: The reason to refuse the table; None if it is accepted.
     """
 
-    modes: Sequence[str] | None = None
+    absent_modes: Sequence[str] = ()
+    finishes: Callable[[ImportedWork], bool] = lambda work: False
     note: str | None = None
     problem: RowProblem | None = None
+
+    def completed(self, work: ImportedWork) -> ImportedWork | None:
+        """Return the work on a trace with its implied verdicts and finish; None if refused."""
+        if self.problem is not None:
+            return None
+        if work.finished_at is None and not self.finishes(work):
+            return work
+        judged_modes = {label.mode for label in work.labels.values()} | work.verdicts.keys()
+        absent = {m: VerdictValue.ABSENT for m in self.absent_modes if m not in judged_modes}
+        return structs.replace(
+            work, verdicts={**work.verdicts, **absent}, finished_at=work.finished_at or UNKNOWN_TIME
+        )
 
 
 _UNCHANGED: Final = _Completion()
 
 
-def _table_completion(
-    name: str, works: Sequence[ImportedWork], taxonomy: Taxonomy, *, declared_finished: bool
-) -> _Completion:
-    """Return the completion of a judge's table.
+def _every_trace_finished(taxonomy: Taxonomy) -> _Completion:
+    """Return the completion for a judge that looked for all modes in all traces of its table."""
+    return _Completion([mode.slug for mode in taxonomy.modes], lambda work: True)
 
-    With ``declared_finished``, the judge has looked for all modes in all traces of the table.
-    """
-    if declared_finished:
-        return _Completion([mode.slug for mode in taxonomy.modes])
+
+def _table_completion(name: str, works: Sequence[ImportedWork], taxonomy: Taxonomy) -> _Completion:
+    """Return the completion of a judge's table, from its rows."""
     has_finished_rows = any(work.finished_at is not None for work in works)
     # Present is recorded as a label, so ``verdicts`` are only absent and unsure.
-    if any(work.verdicts for work in works):
-        if has_finished_rows:
-            return _UNCHANGED
-        count = sum(bool(work.verdicts) for work in works)
-        note = (
-            f"{name} has no 'finished' row: the {counted(count, 'trace')} with an absent or "
-            "unsure row count as finished for the modes that have a row"
-        )
-        no_modes: list[str] = []  # the traces become finished, but no mode becomes absent
-        return _Completion(no_modes, note)
+    verdict_count = sum(bool(work.verdicts) for work in works)
     named_modes = {label.mode for work in works for label in work.labels.values()}
-    if not named_modes:
+    if verdict_count and not has_finished_rows:
+        note = (
+            f"{name} has no 'finished' row: the {counted(verdict_count, 'trace')} with an absent "
+            "or unsure row count as finished for the modes that have a row"
+        )
+        return _Completion(finishes=lambda work: bool(work.verdicts), note=note)
+    if verdict_count or not named_modes:
         return _UNCHANGED
     if has_finished_rows:
         modes = [mode for mode in taxonomy.modes if mode.slug in named_modes]
@@ -527,33 +536,13 @@ def _table_completion(
             f"{name} has no absent row: in its finished traces, modes that it reports "
             f"elsewhere ({codes}) count as absent where it has no finding"
         )
-        return _Completion([mode.slug for mode in modes], note)
+        return _Completion([mode.slug for mode in modes], note=note)
     reason = (
         "has only findings, so its false alarms and misses cannot be measured. Add a "
         "'finished' row for each trace that it has checked, even without findings; or use "
         "--finished if it has checked all modes in each of these traces"
     )
     return _Completion(problem=RowProblem(works[0].file, name, reason))
-
-
-def _finished_by_judge(
-    work: ImportedWork, modes: Sequence[str] | None, *, declared_finished: bool
-) -> ImportedWork:
-    """Return a judge's work on a trace as finished, with ``modes`` absent if they have no row.
-
-    The work is unchanged if ``modes`` is None or nothing shows that the trace is finished. If
-    ``modes`` is empty, absent and unsure rows show it.
-    """
-    if modes is None:
-        return work
-    finished_by_rows = bool(work.verdicts) and not modes
-    if work.finished_at is None and not declared_finished and not finished_by_rows:
-        return work
-    judged_modes = {label.mode for label in work.labels.values()} | work.verdicts.keys()
-    absent = {mode: VerdictValue.ABSENT for mode in modes if mode not in judged_modes}
-    return structs.replace(
-        work, verdicts={**work.verdicts, **absent}, finished_at=work.finished_at or UNKNOWN_TIME
-    )
 
 
 def shipped_taxonomy(name: str) -> Taxonomy:
@@ -658,7 +647,7 @@ def annotator_of(cell: str, given_name: str | None) -> str:
     name = (given_name or cell).strip()
     if not name:
         raise InvalidName("'annotator' is empty; fill it in, or give --annotator NAME")
-    if name.startswith(JUDGE_PREFIX):
+    if is_judge(name):
         return checked_judge(name)
     if name.startswith(AGENT_PREFIX):
         return checked_agent(name)

@@ -27,7 +27,7 @@ from mast_tui.traces.io.json_values import InvalidJSON, load_json
 from mast_tui.traces.library import samples_folder
 from mast_tui.traces.model import Outcome, TraceIdentity
 from mast_tui.workspace import Event, Run, RunTrace, TraceRecord, Usage, Workspace, WorkspaceError
-from mast_tui.workspace.events.chain import Foreign, examined
+from mast_tui.workspace.events.chain import ForeignEvents, with_checked_chains
 from mast_tui.workspace.events.codec import (
     quote_counts_from,
     read,
@@ -285,9 +285,9 @@ _KINDS: Final = frozenset(line.__struct_config__.tag for line in get_args(Line))
 def workspace_lines(workspace: Workspace) -> Iterator[str]:
     """Yield the lines of an export, with line feeds."""
     for line in _register_lines(workspace):
-        yield _json_line(to_builtins(line))
+        yield json_line(to_builtins(line))
     for event in workspace.events():
-        yield _json_line({"record": "event", **event_to_dict(event)})
+        yield json_line({"record": "event", **event_to_dict(event)})
 
 
 def _register_lines(workspace: Workspace) -> Iterator[Line]:
@@ -308,8 +308,14 @@ def _register_lines(workspace: Workspace) -> Iterator[Line]:
         yield TagsLine(taxonomy=taxonomy, annotator=author, given=tag_values(tags))
 
 
-def _json_line(values: Mapping[str, Any]) -> str:
+def json_line(values: Mapping[str, Any]) -> str:
+    """Return values as one line of JSON."""
     return json.dumps(values, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def json_document(document: object) -> str:
+    """Return a document as indented JSON."""
+    return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
 @dataclass(slots=True)
@@ -323,7 +329,7 @@ class JsonlContent:
     annotators: list[tuple[str, AnnotatorKind]] = field(default_factory=list)
     runs: list[Run] = field(default_factory=list)
     tags: list[tuple[str, str, Tags]] = field(default_factory=list)
-    foreign: Foreign = field(default_factory=Foreign)
+    foreign: ForeignEvents = field(default_factory=ForeignEvents)
 
 
 def read_jsonl(path: Path) -> JsonlContent:
@@ -353,7 +359,7 @@ def read_jsonl(path: Path) -> JsonlContent:
             raise ExchangeError(f"{path}: line {number}: {error}") from None
     if not any(line.strip() for line in lines):
         raise ExchangeError(f"{path}: empty; expected a 'workspace' line first")
-    content.foreign = examined(events)
+    content.foreign = with_checked_chains(events)
     return content
 
 
@@ -427,7 +433,7 @@ def merge_content(
         return workspace.merge_events(register_content(content, workspace), replacing=replacing)
 
 
-def register_content(content: JsonlContent, workspace: Workspace) -> Foreign:
+def register_content(content: JsonlContent, workspace: Workspace) -> ForeignEvents:
     """Add all contents of a file except its events to a workspace.
 
     Args:

@@ -12,7 +12,6 @@ code units, as in a browser.
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -34,7 +33,9 @@ from mast_tui.exchange.import_batch import (
     taxonomy_named,
 )
 from mast_tui.exchange.trace_files import TextsOf, TextSpan, read_records
+from mast_tui.grouping import values_by_key
 from mast_tui.labels import (
+    GOLD,
     AnnotatorKind,
     Label,
     Origin,
@@ -125,9 +126,7 @@ def label_studio_tasks(
         kinds: The kinds of annotators by name. Others, such as gold, count as imported.
         texts: Returns the spans of a trace with their texts by its id; None without a file.
     """
-    work_by_trace: dict[str, list[TraceWork]] = defaultdict(list)
-    for work in all_work:
-        work_by_trace[work.trace_id].append(work)
+    work_by_trace = values_by_key((work.trace_id, work) for work in all_work)
     return [
         _task_values(
             records.get(trace_id, TraceRecord(trace_id)),
@@ -168,7 +167,7 @@ def _task_values(
                     "id": int(number),
                     "result": results,
                     "was_cancelled": False,
-                    "ground_truth": work.annotator == "gold",
+                    "ground_truth": work.annotator == GOLD,
                 }
             )
     facts = {"system": record.system, "model": record.model, "benchmark": record.benchmark}
@@ -215,7 +214,7 @@ def _labelled_spans(all_work: Sequence[TraceWork]) -> tuple[TextSpan, ...]:
         for key in (label.target.first, label.target.last)
         if key is not None
     }
-    return tuple(TextSpan(key, key, NO_TEXT) for key in sorted(keys))
+    return tuple(TextSpan(key, NO_TEXT, author=key) for key in sorted(keys))
 
 
 def _work_number(work: TraceWork) -> str:
@@ -233,31 +232,36 @@ def _results_and_details(
 
     A label without a region and a verdict without a label become choices.
     """
-    modes = {mode.slug: mode for mode in taxonomy.all_modes}
+    mode_names = {mode.slug: label_name(mode) for mode in taxonomy.all_modes}
+    slugs = list(mode_names)
+    labels = sorted(work.labels.values(), key=lambda label: (slugs.index(label.mode), label.id))
     results: list[Values] = []
     details: list[Values] = []
-    mode_names_by_choice: dict[str, list[str]] = {name: [] for name, _ in _CHOICES}
-    slugs = list(modes)
-    labels = sorted(work.labels.values(), key=lambda label: (slugs.index(label.mode), label.id))
+    choices: list[tuple[str, str]] = []
+    """The names of choices, each with the name of a mode."""
     for label in labels:
-        name = label_name(modes[label.mode])
-        region_value = region_of(label.target, spans)
+        name = mode_names[label.mode]
         detail: Values = {"label": label_to_values(label)}
         if label.id in work.merged:
             detail["merged"] = True
-        details.append(detail)
-        if region_value is not None:
+        region_value = region_of(label.target, spans)
+        if region_value is None:
+            choices.append((WHOLE, name))
+        else:
             region = _region_result(label, region_value, name, number)
-            detail |= {"region": region["id"], "value": region_value | {"name": name}}
             results.append(region)
-        elif name not in mode_names_by_choice[WHOLE]:
-            mode_names_by_choice[WHOLE].append(name)
-    for slug, value in work.verdicts_without_label(taxonomy).items():
-        choice = ABSENT if value is VerdictValue.ABSENT else UNSURE
-        mode_names_by_choice[choice].append(label_name(modes[slug]))
-    for choice, mode_names in mode_names_by_choice.items():
-        if mode_names:
-            results.append(_choice_result(choice, mode_names, number))
+            detail |= {"region": region["id"], "value": region_value | {"name": name}}
+        details.append(detail)
+    choices += (
+        (ABSENT if value is VerdictValue.ABSENT else UNSURE, mode_names[slug])
+        for slug, value in work.verdicts_without_label(taxonomy).items()
+    )
+    names_by_choice = values_by_key(dict.fromkeys(choices))
+    results += (
+        _choice_result(choice, names_by_choice[choice], number)
+        for choice, _ in _CHOICES
+        if choice in names_by_choice
+    )
     return results, details
 
 
@@ -507,25 +511,18 @@ def read_task(
     trace_id = document.data.trace_id
     meta = None if document.meta is None else document.meta.mast_tui
     task_taxonomy = taxonomy_named(None if meta is None else meta.taxonomy, taxonomy, find_taxonomy)
-    spans = tuple(TextSpan(span.key, span.author, span.text) for span in document.data.spans)
     exported_work = {}
     if meta is not None:
         exported_work = {
             number: _exported_work(work, trace_id, task_taxonomy)
             for number, work in meta.work_by_number.items()
         }
-    return Task(file, location, trace_id, task_taxonomy, spans, exported_work)
-
-
-class _SpanDocument(Struct, kw_only=True):
-    key: str
-    author: str = ""
-    text: str
+    return Task(file, location, trace_id, task_taxonomy, document.data.spans, exported_work)
 
 
 class _DataDocument(Struct):
     trace_id: str | None = None
-    spans: tuple[_SpanDocument, ...] = ()
+    spans: tuple[TextSpan, ...] = ()
 
 
 class _PlaceDocument(Struct, rename="camel"):

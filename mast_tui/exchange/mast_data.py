@@ -161,16 +161,7 @@ def read_mast_data(
                 record_taxonomy = _record_taxonomy(record, taxonomy, find_taxonomy)
                 trace = _record_trace(record, traces_by_index.get(index))
                 draft = _record_work(record, trace.trace_id, record_taxonomy, file, annotator)
-                if draft.key in builder.drafts:
-                    raise ValueError(
-                        f"{draft.annotator} on trace {draft.trace_id!r} appears twice; keep one "
-                        "record"
-                    )
-                earlier = builder.traces.get(draft.trace_id)
-                builder.traces[draft.trace_id] = (
-                    trace if earlier is None else merged_facts(earlier, trace)
-                )
-                builder.add_work(draft)
+                _add_record(builder, draft, trace)
                 builder.taxonomies[record_taxonomy.ref] = record_taxonomy
                 # Only published records have no annotator.
                 has_published_records = has_published_records or "annotator" not in record
@@ -179,6 +170,22 @@ def read_mast_data(
         # Published records print no names, so the numbers of 3.2 and 3.3 are trusted.
         builder.notes.append(mast_binding(load_mast(), printed=()).in_words)
     return builder.to_incoming()
+
+
+def _add_record(builder: IncomingBuilder, draft: ImportedWork, trace: TraceRecord) -> None:
+    """Add the work and the trace of a record.
+
+    Raises:
+        ValueError: The annotator has another record on the trace, or another record contradicts the
+            facts of the trace.
+    """
+    if draft.key in builder.drafts:
+        raise ValueError(
+            f"{draft.annotator} on trace {draft.trace_id!r} appears twice; keep one record"
+        )
+    earlier = builder.traces.get(trace.trace_id)
+    builder.traces[trace.trace_id] = trace if earlier is None else merged_facts(earlier, trace)
+    builder.add_work(draft)
 
 
 def _traces_in(file: Path, records: Sequence[object]) -> dict[int, TraceRecord]:

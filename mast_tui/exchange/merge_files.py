@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
-from msgspec.structs import asdict
+from msgspec import to_builtins
 
 from mast_tui.counts import counted
 from mast_tui.errors import ChangedElsewhere
@@ -17,11 +17,11 @@ from mast_tui.exchange.batches import EVENTS_AT_ONCE, batched, let_others_write
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.import_batch import undone_id
 from mast_tui.exchange.jsonl import JsonlContent, merge_content, register_content
-from mast_tui.labels import JUDGE_PREFIX
+from mast_tui.labels import is_judge
 from mast_tui.study import Study
 from mast_tui.traces.model import Outcome
 from mast_tui.workspace import Event, PersonChanges, Workspace, WorkspaceError
-from mast_tui.workspace.events.chain import Foreign
+from mast_tui.workspace.events.chain import ForeignEvents
 from mast_tui.workspace.events.changes import InForce
 from mast_tui.workspace.events.foreign import ForeignGrowth
 from mast_tui.workspace.events.model import now
@@ -197,12 +197,14 @@ class _FileWriter:
         for name, events in groupby(foreign.events, key=lambda event: event.annotator):
             own_events = tuple(events)
             # At most one entry: the event at which the annotator's chain of hashes breaks.
-            broken = {author: event for author, event in foreign.broken.items() if author == name}
+            broken = {
+                author: event for author, event in foreign.first_broken.items() if author == name
+            }
             growth = self._workspace.growth_of(own_events, is_broken=bool(broken))
             if growth.is_plain:  # the file only continues the history here
                 self._append_growth(growth)
             else:
-                self._merge_history(Foreign(own_events, broken))
+                self._merge_history(ForeignEvents(own_events, broken))
 
     def _append_growth(self, growth: ForeignGrowth) -> None:
         """Append the events in batches."""
@@ -218,10 +220,10 @@ class _FileWriter:
                 self._workspace.record_imported_events(self._record, [event.id for event in events])
             let_others_write()
 
-    def _merge_history(self, foreign: Foreign) -> None:
+    def _merge_history(self, foreign: ForeignEvents) -> None:
         """Merge the events of an annotator in one transaction, then let other programs write."""
         with self._workspace.transaction():
-            growth = self._workspace.growth_of(foreign.events, is_broken=bool(foreign.broken))
+            growth = self._workspace.growth_of(foreign.events, is_broken=bool(foreign.first_broken))
             report = self._workspace.merge_events(
                 foreign, replacing=self._replacing, in_force=self._in_force
             )
@@ -318,7 +320,7 @@ def _record_replacement(
 ) -> None:
     """Record the replaced work in a setting, and who allowed this."""
     time = now()
-    entry = {"at": time, "by": imported_by, "file": str(file), "changes": asdict(changes)}
+    entry = {"at": time, "by": imported_by, "file": str(file), "changes": to_builtins(changes)}
     workspace.set_setting(f"{REPLACED}{time}:{changes.annotator}", json.dumps(entry))
 
 
@@ -372,15 +374,15 @@ _COUNTS: Final = (
 )
 _OVERRULED: Final = {"decisions": "decision", "guidelines": "guideline", "studies": "study"}
 """The singular nouns for the kinds of entries in ``overruled``."""
-_SIGHT: Final = {True: "blind", False: "assisted"}
+_BLIND_WORK_NAMES: Final = {True: "blind", False: "assisted"}
 _VISIBILITY_WORDS: Final = {True: "blind", False: "with suggestions shown"}
 """The words for the setting of blind work."""
 
 
 def changes_to_dict(changes: PersonChanges) -> dict[str, Any]:
     """Return the changes as JSON values."""
-    sight = None if changes.sight is None else _SIGHT[changes.sight]
-    return asdict(changes) | {"history": changes.history.value, "sight": sight}
+    blind_work = None if changes.blind is None else _BLIND_WORK_NAMES[changes.blind]
+    return {**to_builtins(changes), "sight": blind_work}
 
 
 def changes_in_words(changes: PersonChanges) -> str:
@@ -396,8 +398,8 @@ def changes_in_words(changes: PersonChanges) -> str:
         for table, count in replaced.items():
             noun = _OVERRULED[table] if count == 1 else table
             parts.append(f"{count} {noun} of {other_name} replaced")
-    if changes.sight is not None:
-        parts.append(f"works {_VISIBILITY_WORDS[changes.sight]} from now on")
+    if changes.blind is not None:
+        parts.append(f"works {_VISIBILITY_WORDS[changes.blind]} from now on")
     if not parts:
         verb = "changes" if changes.events == 1 else "change"
         parts.append(
@@ -420,7 +422,7 @@ def branches_in_words(people: Iterable[PersonChanges]) -> Iterator[str]:
                 "check the result"
             )
         elif changes.history is HistoryRelation.APART:
-            kind = "judge" if changes.annotator.startswith(JUDGE_PREFIX) else "person"
+            kind = "judge" if is_judge(changes.annotator) else "person"
             yield (
                 f"{changes.annotator} has worked here and, separately, in the file: both are "
                 f"kept; make sure that it is the same {kind}"

@@ -36,7 +36,7 @@ from mast_tui.exchange.importers.tool_judges import (
 from mast_tui.exchange.label_studio import read_label_studio
 from mast_tui.exchange.mast_data import read_mast_data
 from mast_tui.exchange.page.content import read_pages
-from mast_tui.exchange.selection import GOLD
+from mast_tui.labels import GOLD
 
 if TYPE_CHECKING:
     from mast_tui.labels import WorkKey

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,11 +20,11 @@ from mast_tui.figures.time_study import minutes_worked
 from mast_tui.gold import GoldTrace
 from mast_tui.gold.model import only_settled
 from mast_tui.labels import (
+    ALL,
+    GOLD,
     Evidence,
     Label,
     Origin,
-    Pass,
-    PassKind,
     Target,
     TraceWork,
     Which,
@@ -181,9 +182,6 @@ def masked_document(document: Any, masks: Masks, *, is_text: bool = False) -> An
     return masks.text(document) if is_text and isinstance(document, str) else document
 
 
-GOLD: Final = "gold"
-ALL: Final = "all"
-
 _NAMES_SHOWN: Final = 3
 """The most paths and ids in a message."""
 
@@ -220,9 +218,13 @@ def selected_work(
     authors = names if labels == ALL else [labels]
     all_passes = workspace.passes(trace_id=trace_id, taxonomy=taxonomy.ref)
     passes = [trace_pass for trace_pass in all_passes if trace_pass.annotator in authors]
-    chosen = counted_passes(passes, which) if finished_only else _chosen_readings(passes, which)
+    chosen = counted_passes(passes, which, finished_only=finished_only).values()
     return work_of_passes(
-        workspace, taxonomy.ref, chosen.values(), pass_number=None, trace_id=trace_id
+        workspace,
+        taxonomy.ref,
+        sorted(chosen, key=attrgetter("trace_id", "annotator")),
+        pass_number=None,
+        trace_id=trace_id,
     )
 
 
@@ -303,20 +305,6 @@ def _with_pseudonym(label: Label, pseudonyms: Pseudonyms) -> tuple[str, Label]:
         suggestion=label.suggestion and pseudonyms.id(label.suggestion),
     )
     return new_id, renamed
-
-
-def _chosen_readings(passes: Iterable[Pass], which: Which) -> dict[tuple[str, str], Pass]:
-    """Return the first or last reading by annotator and trace."""
-    chosen: dict[tuple[str, str], Pass] = {}
-    for trace_pass in passes:  # passes are sorted by number
-        key = (trace_pass.annotator, trace_pass.trace_id)
-        is_reading = trace_pass.kind.is_reading  # False for adjudications and retests
-        if not is_reading or (which == "first" and key in chosen):
-            continue
-        # A second look is never the first reading, even if the first one is missing.
-        if which == "last" or trace_pass.kind is not PassKind.SECOND_LOOK:
-            chosen[key] = trace_pass
-    return chosen
 
 
 def gold_entries(

@@ -27,8 +27,8 @@ class TextSpan:
     """
 
     key: str
-    author: str
     text: str
+    author: str = ""
 
 
 TextsOf = Callable[[str], tuple[TextSpan, ...] | None]
@@ -84,7 +84,7 @@ def _texts_of(trace: Trace) -> Iterator[TextSpan]:
     for index in range(len(trace)):
         span = trace.span(index)
         author = (f"#{index + 1}", span.agent, span.kind.value, span.name or "")
-        yield TextSpan(span.key, " ".join(filter(None, author)), trace.text(index))
+        yield TextSpan(span.key, trace.text(index), " ".join(filter(None, author)))
 
 
 Read = TypeVar("Read")

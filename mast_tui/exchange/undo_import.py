@@ -19,6 +19,7 @@ from mast_tui.labels import PassKind
 from mast_tui.workspace import Event, NewEvent, Workspace
 from mast_tui.workspace.events.model import IMPORT_PREFIX
 from mast_tui.workspace.events.types import (
+    BlindWorkSet,
     Decided,
     Fact,
     GuidelineSet,
@@ -33,7 +34,6 @@ from mast_tui.workspace.events.types import (
     PassWithdrawn,
     Revealed,
     ReviewSet,
-    SightSet,
     SpanNoteSet,
     SpansRead,
     StudySet,
@@ -42,7 +42,7 @@ from mast_tui.workspace.events.types import (
     inverse,
     swapped,
 )
-from mast_tui.workspace.registers.imports import ImportRecord, ImportState
+from mast_tui.workspace.registers.imports import ImportRecord, ImportState, Work
 
 _NOTICED: Final = SpansRead | SuggestionsSeen | Revealed
 """Facts that only record what an annotator has seen. No work depends on them, and they cannot be
@@ -63,9 +63,6 @@ _IN_WORDS: Final[Mapping[type, str]] = {
     StudySet: "a study set up",
     Judged: "a judge's run",
 }
-
-_Work = tuple[str, str | None, str | None]
-"""Annotator, trace id and taxonomy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,12 +173,12 @@ class _ImportUndo:
         self._record = record
         self._imported_event_ids = workspace.imported_event_ids(record)
         self._undo_action = f"{IMPORT_PREFIX}undo:{record.id}"
-        self._works: dict[_Work, Sequence[Event]] = {}
+        self._works: dict[Work, Sequence[Event]] = {}
         """The events of each work, as they were last read."""
         self._read_event_count = -1
         """The number of events in the workspace when they were last read; -1 before that."""
 
-    def _read(self, works: Sequence[_Work]) -> None:
+    def _read(self, works: Sequence[Work]) -> None:
         """Read the events of works, and all reviews and decisions."""
         event_count = self._workspace.event_count()
         if event_count == self._read_event_count and self._works.keys() == set(works):
@@ -214,17 +211,17 @@ class _ImportUndo:
             for trace_id, decisions in self._workspace.all_decisions(taxonomy).items():
                 # The adjudicator with the annotators of the conflicting answers.
                 self._deciders[trace_id, taxonomy] += [
-                    (decision.decided_by, tuple(answer.annotator for answer in decision.said))
+                    (decision.decided_by, tuple(answer.annotator for answer in decision.answers))
                     for decision in decisions
                 ]
 
-    def later_work_on(self, works: Sequence[_Work]) -> Iterator[str]:
+    def later_work_on(self, works: Sequence[Work]) -> Iterator[str]:
         """Yield texts on later work that depends on imported events."""
         self._read(works)
         for work in works:
             yield from self._later_work_on(work)
 
-    def _later_work_on(self, work: _Work) -> Iterator[str]:
+    def _later_work_on(self, work: Work) -> Iterator[str]:
         annotator, trace_id, taxonomy = work
         subject = annotator if trace_id is None else f"{annotator} on {trace_id}"
         events = self._events_of(work)
@@ -242,7 +239,7 @@ class _ImportUndo:
             for name in self._later_deciders(annotator, trace_id, taxonomy):
                 yield f"{subject}: {name} has decided conflicts about it"
 
-    def _later_reviews(self, work: _Work, imported: Sequence[Event]) -> Iterator[tuple[str, int]]:
+    def _later_reviews(self, work: Work, imported: Sequence[Event]) -> Iterator[tuple[str, int]]:
         """Yield the reviewers of imported suggestions with their number of reviews."""
         # A review refers to the id of the judge's label.
         label_ids = {
@@ -266,7 +263,7 @@ class _ImportUndo:
             if not self._came_with_import(name, (annotator, trace_id, taxonomy), Decided):
                 yield name
 
-    def append_inverses(self, works: Sequence[_Work]) -> int:
+    def append_inverses(self, works: Sequence[Work]) -> int:
         """Append events that undo the imported events, and return their number.
 
         ``later_work_on`` must have read the works.
@@ -280,7 +277,7 @@ class _ImportUndo:
             count += len(recorded)
         return count
 
-    def _inverse_events(self, work: _Work) -> Iterator[tuple[str, NewEvent]]:
+    def _inverse_events(self, work: Work) -> Iterator[tuple[str, NewEvent]]:
         """Yield the events that undo imported events, each after the action of the imported one."""
         events = self._events_of(work)
         for event in reversed(events):
@@ -291,11 +288,11 @@ class _ImportUndo:
                 inverse_event = NewEvent(*work, event.pass_number, fact, id=undone_id(event.id))
                 yield event.action, inverse_event
 
-    def _events_of(self, work: _Work) -> Sequence[Event]:
+    def _events_of(self, work: Work) -> Sequence[Event]:
         read = self._works.get(work)
         return self._read_work(work) if read is None else read
 
-    def _read_work(self, work: _Work) -> Sequence[Event]:
+    def _read_work(self, work: Work) -> Sequence[Event]:
         """Return all events of a work.
 
         It may have no trace or taxonomy.
@@ -316,7 +313,7 @@ class _ImportUndo:
             return event.id in self._imported_event_ids
         return event.action == self._record.action
 
-    def _came_with_import(self, name: str, work: _Work, kind: type[Fact]) -> bool:
+    def _came_with_import(self, name: str, work: Work, kind: type[Fact]) -> bool:
         """Check that all events of a kind by ``name`` on the trace were imported too."""
         _, trace_id, taxonomy = work
         events = [
@@ -381,7 +378,7 @@ def _inverse_of(event: Event, events: Sequence[Event]) -> Fact | None:
             return judgements[-1] if judgements else PassWithdrawn(PassKind.BLIND)
         case PassKindSet() | StudySet():
             return swapped(event.fact)
-        case SightSet(old_blind, new_blind):
-            return SightSet(new_blind, bool(old_blind))
+        case BlindWorkSet(old_blind, new_blind):
+            return BlindWorkSet(new_blind, bool(old_blind))
         case fact:
             return inverse(fact)

@@ -52,7 +52,7 @@ class Decision(Struct, frozen=True, omit_defaults=True):
         value: The verdict; on an item, any value other than present removes the place.
         targets: All places of the mode for a present verdict; on an item, the places instead of it.
         sides: The annotators with the chosen answer.
-        said: The annotators' answers at that time, so that later changes can be found.
+        answers: The annotators' answers at that time, so that later changes can be found.
     """
 
     mode: str
@@ -60,7 +60,7 @@ class Decision(Struct, frozen=True, omit_defaults=True):
     value: VerdictValue
     targets: tuple[Target, ...]
     sides: tuple[str, ...]
-    said: tuple[SideAnswer, ...]
+    answers: tuple[SideAnswer, ...] = field(name="said")
     decided_by: str
     decided_at: str
     judge_seen: bool = False
@@ -93,17 +93,17 @@ class Conflict(Struct, frozen=True):
 
     Attributes:
         id: The ``item`` for a decision on the conflict.
-        said: The answers of all annotators with a verdict; for a place, of all with any place. An
-            answer without this place has no targets.
-        where: The place to look at first.
+        answers: The answers of all annotators with a verdict; for a place, of all with any place.
+            An answer without this place has no targets.
+        first_place: The place to look at first.
     """
 
     id: str
     kind: ConflictKind
     mode: str
-    said: tuple[SideAnswer, ...]
+    answers: tuple[SideAnswer, ...]
     labels: tuple[Label, ...]
-    where: Target | None
+    first_place: Target | None
 
 
 class GoldVerdict(Struct, frozen=True):

@@ -7,13 +7,13 @@ machine.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TypeVar
 
 from msgspec import Struct
 
 from mast_tui.gold.model import Decision
+from mast_tui.grouping import values_by_key
 from mast_tui.labels import Label, Target, TraceWork
 
 Order = Callable[[str], int | None]
@@ -164,9 +164,7 @@ def joins_separate_places(item: Item, order: Order = no_order) -> bool:
         item: An item.
         order: Returns the index of a span by its key; None if unknown.
     """
-    labels_by_annotator = defaultdict(list)
-    for label in item.labels:
-        labels_by_annotator[label.annotator].append(label)
+    labels_by_annotator = values_by_key((label.annotator, label) for label in item.labels)
     return any(len(items_of_mode(labels, order)) > 1 for labels in labels_by_annotator.values())
 
 
@@ -274,14 +272,18 @@ def unordered_labels(
         modes: The slugs of the taxonomy.
         order: Returns the index of a span by its key; None if unknown.
     """
-    labels_by_mode: dict[str, list[Label]] = defaultdict(list)
-    for side in sides:
-        for label in side.labels.values():
-            if not label.target.is_whole:
-                labels_by_mode[label.mode].append(label)
-    decided_targets: dict[str, set[Target]] = defaultdict(set)
-    for decision in decisions:
-        decided_targets[decision.mode].update(t for t in decision.targets if not t.is_whole)
+    labels_by_mode = values_by_key(
+        (label.mode, label)
+        for side in sides
+        for label in side.labels.values()
+        if not label.target.is_whole
+    )
+    decided_targets = values_by_key(
+        (decision.mode, target)
+        for decision in decisions
+        for target in decision.targets
+        if not target.is_whole
+    )
 
     def is_unordered(label: Label) -> bool:
         """Return whether an unknown order leaves open if the label overlaps another place."""
@@ -292,7 +294,7 @@ def unordered_labels(
         )
         return any(
             _needs_order(label.target, target) and not _has_known_order(order, label.target, target)
-            for target in (*side_targets, *decided_targets[label.mode])
+            for target in (*side_targets, *decided_targets.get(label.mode, ()))
         )
 
     return tuple(

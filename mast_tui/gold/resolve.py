@@ -173,9 +173,9 @@ def _gold_of_mode(
         id=mode,
         kind=ConflictKind.VERDICT,
         mode=mode,
-        said=answers,
+        answers=answers,
         labels=tuple(label for item in items for label in item.labels),
-        where=items[0].target if items else None,
+        first_place=items[0].target if items else None,
     )
     return GoldTrace((verdict,), (), (conflict,))
 
@@ -202,7 +202,7 @@ def _gold_verdict(
             decided_at=decided.decided_at,
             reason=decided.reason,
             # True if the annotators' answers have changed since the decision.
-            changed=comparable_verdicts(decided.said) != comparable_verdicts(answers),
+            changed=comparable_verdicts(decided.answers) != comparable_verdicts(answers),
         )
     value, source = _value_and_source(values, rules.majority)
     return GoldVerdict(mode, value, source, value_by_side, judge_seen=judge_seen)
@@ -320,7 +320,7 @@ def _split_by_decision(
     for decision in reversed(decisions):
         if items_by_id[decision.item]:
             continue
-        answer_targets = [target for answer in decision.said for target in answer.targets]
+        answer_targets = [target for answer in decision.answers for target in answer.targets]
         targets = [*decision.targets, *answer_targets]
         moved_items = [
             item for item in free_items.values() if _any_overlap(targets, [item.target], order)
@@ -356,7 +356,7 @@ def _labels_of_present_decision(
         for name in {label.annotator for label in item_labels}
     }
     # True if the annotators' places have changed since the decision.
-    changed = comparable_places(decision.said) != current_places
+    changed = comparable_places(decision.answers) != current_places
     # An adjudicator's own place may overlap other items, so all labels of the mode count.
     chosen_labels = [
         label

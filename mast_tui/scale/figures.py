@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final
@@ -163,21 +164,24 @@ def judged_outside_workspace(
     )
     repeated_or_stored_keys = np.union1d(repeated, np.array(sorted(seen_keys), dtype=np.uint64))
     trace_count = 0
-    verdict_counts = {slug: [0, 0, 0] for slug in manifest.looks_at}
+    counts: Counter[tuple[str, int]] = Counter()
+    """The number of traces by the slug of a mode and the verdict on it."""
     columns = ["key", "problem", *map(verdict_column, manifest.looks_at)]
     for table in _read_tables(folder, files, columns):
         is_judged = table["problem"].is_null().to_numpy()
         rows = is_judged & _first_rows(table, repeated_or_stored_keys, seen_keys)
         trace_count += int(rows.sum())
-        for slug, counts in verdict_counts.items():
+        for slug in manifest.looks_at:
             verdicts = table[verdict_column(slug)].fill_null(_NULL).to_numpy()[rows]
-            for number, verdict in enumerate((PRESENT, ABSENT, UNSURE)):
-                counts[number] += int((verdicts == verdict).sum())
-    counts_by_slug = {
-        slug: (present, absent, unsure)
-        for slug, (present, absent, unsure) in verdict_counts.items()
-    }
-    return JudgedOutsideWorkspace(trace_count, counts_by_slug)
+            for verdict in (PRESENT, ABSENT, UNSURE):
+                counts[slug, verdict] += int((verdicts == verdict).sum())
+    return JudgedOutsideWorkspace(
+        trace_count,
+        {
+            slug: (counts[slug, PRESENT], counts[slug, ABSENT], counts[slug, UNSURE])
+            for slug in manifest.looks_at
+        },
+    )
 
 
 def _read_tables(

@@ -16,6 +16,7 @@ from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared.common import open_workspace, print_json, print_line
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.counts import counted
+from mast_tui.grouping import values_by_key
 from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.runner import JudgedTrace, TraceStatus, run_judge
 from mast_tui.parallel import Item, LostItem, Result, Work, each
@@ -206,16 +207,16 @@ def _matching_keys(
 
 
 def _read_selection(
-    folder: ShardFolder, taxonomy: Taxonomy, selection: Sequence[tuple[str, set[int]]]
+    folder: ShardFolder, taxonomy: Taxonomy, selection: Sequence[tuple[str, Sequence[int]]]
 ) -> list[list[JudgedTrace]]:
     """Read the selected traces of each shard."""
-    return [[*read_shard(folder, shard, taxonomy, frozenset(keys))] for shard, keys in selection]
+    return [[*read_shard(folder, shard, taxonomy, keys)] for shard, keys in selection]
 
 
 class _Sample(NamedTuple):
     """The keys of a sample of traces by shard, and the number of traces to draw from."""
 
-    keys: Mapping[str, set[int]]
+    keys: Mapping[str, Sequence[int]]
     matching_count: int
 
 
@@ -235,10 +236,7 @@ def _draw_sample(
     if size is not None:
         # The key breaks ties, so that the order of the shards has no influence.
         drawn_keys = nsmallest(size, shard_by_key, key=lambda key: (_seeded_hash(seed, key), -key))
-    keys_by_shard: dict[str, set[int]] = {}
-    for key in drawn_keys:
-        keys_by_shard.setdefault(shard_by_key[key], set()).add(key)
-    return _Sample(keys_by_shard, len(shard_by_key))
+    return _Sample(values_by_key((shard_by_key[key], key) for key in drawn_keys), len(shard_by_key))
 
 
 def _seeded_hash(seed: int, key: int) -> int:

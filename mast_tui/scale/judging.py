@@ -282,23 +282,40 @@ def judge_into_shards(
     _add_unread_files((step for step in steps if isinstance(step, FileReport)), run)
     tell(run)
     write = WriteShards(folder, manifest, judging)
+    _write_missing(write, shards, written_names, workers, run, tell)
+    folder.set_aside_others(manifest)
+    return run
+
+
+def _write_missing(
+    write: WriteShards,
+    shards: Sequence[Shard],
+    written_names: Collection[str],
+    workers: Workers | None,
+    run: ShardRun,
+    tell: Callable[[ShardRun], object],
+) -> None:
+    """Judge and write the missing shards, then once more all shards with outdated verdicts.
+
+    The counts are added to ``run``.
+    """
     results: dict[str, ShardTotals] = {}
     judged_again: set[str] = set()  # no shard is judged a third time
-    remaining = [shard for shard in shards if shard.name not in written_names]
+    missing_shards = [shard for shard in shards if shard.name not in written_names]
     while True:
-        for shard, totals in _write_all(write, remaining, workers, run):
+        for shard, totals in _write_all(write, missing_shards, workers, run):
             results[shard.name] = totals
             run.add(totals)
             tell(run)
-        outdated_names = judging.outdated({*folder.done(manifest)} - judged_again)
+        candidates = {*write.folder.done(write.manifest)} - judged_again
+        outdated_names = write.judging.outdated(candidates)
         for name in outdated_names:
-            folder.withdraw(name)
+            write.folder.withdraw(name)
             run.forget_shard(results.pop(name, None))
         if run.stopped is not None or not outdated_names:
-            folder.set_aside_others(manifest)
-            return run
+            return
         judged_again.update(outdated_names)
-        remaining = [shard for shard in shards if shard.name in outdated_names]
+        missing_shards = [shard for shard in shards if shard.name in outdated_names]
 
 
 def _judged_modes(judging: Judging, taxonomy: Taxonomy) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib import import_module
@@ -22,6 +23,7 @@ from uuid import uuid4
 from msgspec import structs
 
 from mast_tui.errors import MastError
+from mast_tui.grouping import values_by_key
 from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.runner import JudgedTrace
 from mast_tui.labels import Evidence, Finding, Match
@@ -108,18 +110,26 @@ class ShardFolder:
             return ShardFolder, (str(Path(self._root).absolute()),)
         return ShardFolder, (ADDRESSES.full_url(self.address),)
 
-    def names(self) -> frozenset[str]:
-        """Return the names of the files in the folder."""
+    @contextmanager
+    def _readable_errors(self) -> Iterator[None]:
+        """Turn a failed access in the block to an error without secrets of the address."""
         try:
-            if self._fsspec is not None:
-                self._fsspec.invalidate_cache()
-                paths = self._fsspec.ls(self._root, detail=False)
-                return frozenset(path.rsplit("/", 1)[-1] for path in paths)
-            return frozenset(path.name for path in Path(self._root).iterdir())
-        except FileNotFoundError:
-            return frozenset()
+            yield
         except OSError as error:
-            raise self._error_of(error) from error
+            reason = ADDRESSES.without_secrets(error.strerror or str(error) or type(error).__name__)
+            raise ShardsError(
+                f"{self.address}: {reason}; fix this, then run the same command to continue"
+            ) from error
+
+    def names(self) -> frozenset[str]:
+        """Return the names of the files in the folder; empty if it does not exist."""
+        with self._readable_errors(), suppress(FileNotFoundError):
+            if self._fsspec is None:
+                return frozenset(path.name for path in Path(self._root).iterdir())
+            self._fsspec.invalidate_cache()
+            paths = self._fsspec.ls(self._root, detail=False)
+            return frozenset(path.rsplit("/", 1)[-1] for path in paths)
+        return frozenset()
 
     def done(self, manifest: Manifest) -> list[str]:
         """Return the names of the written shards, in the order of the manifest."""
@@ -128,15 +138,12 @@ class ShardFolder:
 
     def read(self, name: str) -> bytes | None:
         """Read a file; return None if it does not exist."""
-        try:
-            if self._fsspec is not None:
-                content: bytes = self._fsspec.cat_file(self.path(name))
-                return content
-            return Path(self.path(name)).read_bytes()
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        except OSError as error:
-            raise self._error_of(error) from error
+        with self._readable_errors(), suppress(FileNotFoundError, NotADirectoryError):
+            if self._fsspec is None:
+                return Path(self.path(name)).read_bytes()
+            content: bytes = self._fsspec.cat_file(self.path(name))
+            return content
+        return None
 
     def write(self, name: str, data: bytes) -> None:
         """Write a file so that it exists as a whole or not at all.
@@ -148,7 +155,7 @@ class ShardFolder:
         Raises:
             ShardsError: The file cannot be written.
         """
-        try:
+        with self._readable_errors():
             if self._fsspec is not None:
                 self._fsspec.pipe_file(self.path(name), data)
                 return
@@ -160,19 +167,15 @@ class ShardFolder:
                 file.flush()
                 os.fsync(file.fileno())
             draft.replace(path)
-        except OSError as error:
-            raise self._error_of(error) from error
 
     def withdraw(self, shard: str) -> None:
         """Remove the traces of a shard, so that it counts as not written."""
         path = self.path(traces_file(shard))
-        try:
-            if self._fsspec is not None:
+        with self._readable_errors():
+            if self._fsspec is None:
+                Path(path).unlink(missing_ok=True)
+            else:
                 self._fsspec.rm_file(path)
-                return
-            Path(path).unlink(missing_ok=True)
-        except OSError as error:
-            raise self._error_of(error) from error
 
     def set_aside_others(self, manifest: Manifest) -> None:
         """Rename the shards that the manifest does not list, once all others are written.
@@ -194,15 +197,11 @@ class ShardFolder:
 
     def _rename(self, name: str, new_name: str) -> None:
         """Rename a file, unless another run has done so."""
-        try:
-            if self._fsspec is not None:
+        with self._readable_errors(), suppress(FileNotFoundError):
+            if self._fsspec is None:
+                Path(self.path(name)).rename(self.path(new_name))
+            else:
                 self._fsspec.mv(self.path(name), self.path(new_name))
-                return
-            Path(self.path(name)).rename(self.path(new_name))
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            raise self._error_of(error) from error
 
     def path(self, name: str) -> str:
         """Return the path of a file within ``filesystem``."""
@@ -276,13 +275,6 @@ class ShardFolder:
 
     def _other_owner_error(self, owner: str) -> ShardsError:
         return ShardsError(f"{self.address}: contains the shards of {owner}; give another folder")
-
-    def _error_of(self, error: OSError) -> ShardsError:
-        """Return the error to raise for a failed access, without secrets of the address."""
-        reason = ADDRESSES.without_secrets(error.strerror or str(error) or type(error).__name__)
-        return ShardsError(
-            f"{self.address}: {reason}; fix this, then run the same command to continue"
-        )
 
 
 PRESENT: Final = 1
@@ -550,7 +542,7 @@ def read_table(folder: ShardFolder, name: str, columns: Sequence[str] | None = N
 
 
 def read_shard(
-    folder: ShardFolder, shard: str, taxonomy: Taxonomy, keys: frozenset[int]
+    folder: ShardFolder, shard: str, taxonomy: Taxonomy, keys: Collection[int]
 ) -> Iterator[JudgedTrace]:
     """Read some traces of a shard.
 
@@ -571,9 +563,7 @@ def read_shard(
         table = read_table(folder, name)
         rows.append(table.filter(compute.is_in(table["key"], wanted_keys)).to_pylist())
     traces, events = rows
-    findings: dict[int, list[Finding]] = {}
-    for row in events:
-        findings.setdefault(row["key"], []).append(_finding_of_row(row))
+    findings = values_by_key((row["key"], _finding_of_row(row)) for row in events)
     for row in traces:
         verdicts = {slug: row[verdict_column(slug)] for slug in slugs}
         judgement = Judgement(

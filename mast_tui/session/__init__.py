@@ -46,7 +46,7 @@ from mast_tui.session.viewer import (
 from mast_tui.session.visibility import (
     LibraryEntry,
     VisibleWork,
-    labelled_traces,
+    finished_or_judged_traces,
     library_view,
     record_reveal,
     resolve_blind,
@@ -75,8 +75,8 @@ __all__ = [
     "check_changes",
     "checked_new_name",
     "count_reassigned_traces",
+    "finished_or_judged_traces",
     "hidden_traces_text",
-    "labelled_traces",
     "library_view",
     "login_person",
     "outside_study_text",

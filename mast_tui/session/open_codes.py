@@ -1,8 +1,8 @@
 """Open coding: the notes in all traces on failures that no mode describes.
 
-An open code is a label of the open mode, or a note on a span. Open codes are grouped by their first
-tag (``#name`` in the text, or added later), else by the proposal of a model, else by similar words.
-A group may become a mode of the next codebook.
+An open code is a label of the mode for such failures (``OPEN_CODE_SLUG``), or a note on a span.
+Open codes are grouped by their first tag (``#name`` in the text, or added later), else by the
+proposal of a model, else by similar words. A group may become a mode of the next codebook.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from rapidfuzz import fuzz, process
 
 from mast_tui.counts import counted
 from mast_tui.errors import SessionError
-from mast_tui.labels import AnnotatorKind, Label, Pass, SpanNote, Target, annotator_kind
+from mast_tui.grouping import values_by_key
+from mast_tui.labels import Label, Pass, SpanNote, Target, is_judge
 from mast_tui.session.progress import by_trace, retests_of
-from mast_tui.taxonomy.model import OPEN_SLUG, Taxonomy
+from mast_tui.taxonomy.model import OPEN_CODE_SLUG, Taxonomy
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.registers.tags import TaggedPlace, all_tags, keep_tags, tags_by
 
@@ -50,7 +51,7 @@ _STOP_WORDS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class OpenCode:
-    """A text that an annotator wrote on a label of the open mode, or as a note on a span."""
+    """The text of a label of the mode of open codes, or of a note on a span."""
 
     annotator: str
     trace_id: str
@@ -214,16 +215,17 @@ def open_coding(
     notes = visible(workspace.span_notes(taxonomy=ref))
     passes = visible(workspace.passes(taxonomy=ref))
     # Adjudications and retests are left out.
-    readings = [reading for reading in passes if reading.kind.is_reading]
+    labelling_passes = [trace_pass for trace_pass in passes if trace_pass.kind.is_labelling]
     added_tags = _added_tags(workspace, taxonomy.id, may_see)
-    codes = _codes_in_order(labels, notes, added_tags, _traces_in_coding_order(readings))
+    codes = _codes_in_order(labels, notes, added_tags, _traces_in_coding_order(labelling_passes))
     proposal = _proposed_groups(workspace, _groups_setting(ref, reader, visible_traces))
     groups = grouped(codes, proposal.groups)
-    modes_by_trace: dict[str, set[str]] = defaultdict(set)
-    for label in labels:
-        if label.mode != OPEN_SLUG:
-            modes_by_trace[label.trace_id].add(label.mode)
-    finished_traces = _traces_in_coding_order(reading for reading in readings if reading.finished)
+    modes_by_trace = values_by_key(
+        (label.trace_id, label.mode) for label in labels if label.mode != OPEN_CODE_SLUG
+    )
+    finished_traces = _traces_in_coding_order(
+        trace_pass for trace_pass in labelling_passes if trace_pass.finished
+    )
     return OpenCoding(
         groups,
         saturation(finished_traces, groups, modes_by_trace),
@@ -245,7 +247,7 @@ def _visibility_test(
         retests = retests_of(workspace.study(taxonomy), reader, passes_by_trace).current
 
     def may_see(annotator: str, trace_id: str) -> bool:
-        if annotator_kind(annotator) is AnnotatorKind.JUDGE:
+        if is_judge(annotator):
             return False
         if annotator == reader:
             return trace_id not in retests
@@ -272,7 +274,7 @@ def _codes_in_order(
 def _open_codes(labels: Iterable[Label], notes: Iterable[SpanNote]) -> Iterator[OpenCode]:
     """Yield the open codes, first those of labels and then those of notes, without added tags."""
     for label in labels:
-        if label.mode == OPEN_SLUG:
+        if label.mode == OPEN_CODE_SLUG:
             yield OpenCode(label.annotator, label.trace_id, label.target, label.note, is_label=True)
     for note in notes:
         target = Target(note.key, note.key)
@@ -384,12 +386,12 @@ def _added_tags(
     return added_tags
 
 
-def _traces_in_coding_order(readings: Iterable[Pass]) -> list[str]:
-    """Return the ids of the traces that were read, sorted by the start of the first reading."""
+def _traces_in_coding_order(passes: Iterable[Pass]) -> list[str]:
+    """Return the ids of the traces of passes, sorted by the start of the first pass."""
     start_times: dict[str, str] = {}
-    for reading in readings:
-        earliest = start_times.get(reading.trace_id, reading.started_at)
-        start_times[reading.trace_id] = min(reading.started_at, earliest)
+    for trace_pass in passes:
+        earliest = start_times.get(trace_pass.trace_id, trace_pass.started_at)
+        start_times[trace_pass.trace_id] = min(trace_pass.started_at, earliest)
     return sorted(start_times, key=lambda trace_id: (start_times[trace_id], trace_id))
 
 

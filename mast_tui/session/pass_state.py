@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping, Set
-from typing import Final, TypeVar
+from typing import Final
 
 from msgspec import field, structs
 
@@ -26,6 +26,7 @@ from mast_tui.workspace.events.types import (
     SpansRead,
     changes_in_pass,
     inverse,
+    set_or_remove,
 )
 
 SHORT_RANGE: Final = 16
@@ -82,7 +83,7 @@ class ReadSpans(Set[str]):
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
-    def stretches(self) -> list[range]:
+    def read_ranges(self) -> list[range]:
         """Return the read ranges of the loaded trace, in order."""
         key_indices = (self._trace.index_of(key) for key in self._keys)
         single_spans = [range(index, index + 1) for index in key_indices if index is not None]
@@ -92,7 +93,7 @@ class ReadSpans(Set[str]):
         """Return the unread ranges of the loaded trace, in order."""
         unread_ranges = []
         end = 0
-        for read_range in self.stretches():
+        for read_range in self.read_ranges():
             if read_range.start > end:
                 unread_ranges.append(range(end, read_range.start))
             end = read_range.stop
@@ -122,9 +123,6 @@ def _merged_ranges(ranges: list[range]) -> list[range]:
         else:
             merged.append(indices)
     return merged
-
-
-Value = TypeVar("Value")
 
 
 class PassState(TraceWork, kw_only=True):
@@ -172,7 +170,7 @@ class PassState(TraceWork, kw_only=True):
             if part == "pass":
                 setattr(self, name, value)
             else:
-                _set_or_remove(getattr(self, part), name, value)
+                set_or_remove(getattr(self, part), name, value)
 
     def find(self, mode: str, target: Target) -> Label | None:
         """Return the label with exactly this mode and target."""
@@ -194,14 +192,6 @@ class PassState(TraceWork, kw_only=True):
             revealed_at=self.revealed_at,
             withheld=self.withheld,
         )
-
-
-def _set_or_remove(values: dict[str, Value], key: str, value: Value | None) -> None:
-    """Set the value under a key; None removes the key."""
-    if value is None:
-        values.pop(key, None)
-    else:
-        values[key] = value
 
 
 class Passes:
@@ -319,7 +309,7 @@ class Passes:
         """The passes with the annotator's own labels; in a retest only the retest."""
         if self.in_retest:
             return [state for state in self._valid_passes if state.kind is PassKind.RETEST]
-        return [state for state in self._valid_passes if state.kind.is_reading]
+        return [state for state in self._valid_passes if state.kind.is_labelling]
 
     @property
     def frozen(self) -> bool:

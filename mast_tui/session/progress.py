@@ -7,12 +7,12 @@ meanwhile seen others' labels or revised the own labels.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 
 from msgspec import Struct
 
+from mast_tui.grouping import values_by_key
 from mast_tui.labels import AnnotatorKind, Pass, PassKind
 from mast_tui.study import (
     Study,
@@ -46,7 +46,7 @@ class Retests(Struct, frozen=True):
 
     @property
     def current(self) -> frozenset[str]:
-        """The traces that are due or begun, on which the first reading is hidden."""
+        """The traces that are due or begun, on which the first labels are hidden."""
         return self.begun.union(self.due)
 
     @property
@@ -57,10 +57,8 @@ class Retests(Struct, frozen=True):
 
 def by_trace(passes: Iterable[Pass]) -> dict[str, list[Pass]]:
     """Group one annotator's passes by trace; each list is sorted by number."""
-    passes_by_trace: dict[str, list[Pass]] = defaultdict(list)
-    for trace_pass in sorted(passes, key=attrgetter("trace_id", "number")):
-        passes_by_trace[trace_pass.trace_id].append(trace_pass)
-    return passes_by_trace
+    sorted_passes = sorted(passes, key=attrgetter("trace_id", "number"))
+    return values_by_key((trace_pass.trace_id, trace_pass) for trace_pass in sorted_passes)
 
 
 def first_finish(passes: Iterable[Pass]) -> str | None:
@@ -71,7 +69,7 @@ def first_finish(passes: Iterable[Pass]) -> str | None:
     times = [
         trace_pass.finished_at
         for trace_pass in passes
-        if trace_pass.kind.is_reading and trace_pass.finished_at is not None
+        if trace_pass.kind.is_labelling and trace_pass.finished_at is not None
     ]
     return min(times, default=None)
 
@@ -202,7 +200,7 @@ def anybody_finished(workspace: Workspace, study: Study) -> bool:
     traces = frozenset(study.traces)
     return any(
         trace_pass.finished
-        and trace_pass.kind.is_reading
+        and trace_pass.kind.is_labelling
         and trace_pass.annotator in study.annotators
         and trace_pass.trace_id in traces
         for trace_pass in workspace.passes(taxonomy=study.taxonomy)
@@ -221,7 +219,7 @@ def _progress_of(
     begun_traces = [
         trace_id
         for trace_id in ids
-        if any(trace_pass.kind.is_reading for trace_pass in passes_by_trace.get(trace_id, ()))
+        if any(trace_pass.kind.is_labelling for trace_pass in passes_by_trace.get(trace_id, ()))
     ]
     return StudyProgress(
         name,
@@ -265,19 +263,21 @@ def status(workspace: Workspace, taxonomy: Taxonomy) -> StatusReport:
         taxonomy: The taxonomy.
     """
     study = workspace.study(taxonomy.ref)
-    readings_by_name: dict[str, list[Pass]] = defaultdict(list)
-    for trace_pass in workspace.passes(taxonomy=taxonomy.ref):
-        if trace_pass.kind.is_reading:
-            readings_by_name[trace_pass.annotator].append(trace_pass)
+    passes_by_name = values_by_key(
+        (trace_pass.annotator, trace_pass)
+        for trace_pass in workspace.passes(taxonomy=taxonomy.ref)
+        if trace_pass.kind.is_labelling
+    )
     rows = []
     for info in workspace.annotators():
         if info.kind is not AnnotatorKind.JUDGE:
-            readings_of_traces = by_trace(readings_by_name[info.name]).values()
-            finished = sum(first_finish(readings) is not None for readings in readings_of_traces)
+            passes_by_trace = by_trace(passes_by_name.get(info.name, ()))
+            finished = sum(first_finish(passes) is not None for passes in passes_by_trace.values())
             unfinished = sum(
-                not readings[-1].finished
-                and (len(readings) > 1 or is_expected(study, info.name, readings[-1].trace_id))
-                for readings in readings_of_traces
+                not passes[-1].finished
+                # A finished trace with an unfinished second look has several passes.
+                and (len(passes) > 1 or is_expected(study, info.name, trace_id))
+                for trace_id, passes in passes_by_trace.items()
             )
             rows.append(AnnotatorStatus(info.name, info.kind, finished, unfinished))
     return StatusReport(taxonomy.ref, len(workspace.traces()), tuple(rows))

@@ -10,6 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from mast_tui.grouping import values_by_key
 from mast_tui.labels import (
     AnnotatorKind,
     Pass,
@@ -19,7 +20,7 @@ from mast_tui.labels import (
     counted_passes,
 )
 from mast_tui.session.progress import Retests, by_trace, first_finish, retests_of
-from mast_tui.session.visibility import record_reveal, suggestions_withheld
+from mast_tui.session.visibility import labelling_state, record_reveal, suggestions_withheld
 from mast_tui.study import assigned, random_sample
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import Workspace
@@ -148,7 +149,7 @@ class _AnnotatorWork:
                 trace_id,
                 self._in_taxonomy_order(() if modes is None else modes.get(trace_id, ())),
                 begun=trace_id in self.retests.begun
-                or _is_last_reading_finished(self.passes.get(trace_id, ())) is False,
+                or labelling_state(self.passes.get(trace_id, ())) == "open",
                 retest=trace_id in self.retests.current,
             )
             for trace_id in ids
@@ -166,7 +167,7 @@ class _AnnotatorWork:
         unfinished = self.items(
             trace_id
             for trace_id in self.traces()
-            if not _is_last_reading_finished(self.passes.get(trace_id, ()))
+            if labelling_state(self.passes.get(trace_id, ())) != "finished"
         )
         retests = self.items([*sorted(self.retests.begun), *self.retests.due])
         first_not_begun = next(
@@ -186,16 +187,17 @@ class _AnnotatorWork:
         drawn_traces: set[str] = set()
         for draw in self.study.draws:
             if draw.chances:  # stored only if the traces had different chances
-                drawn_traces.update(self.study.batches[draw.lot])
+                drawn_traces.update(self.study.batches[draw.batch_number])
         return tuple(item for item in self.unfinished() if item.trace_id in drawn_traces)
 
     def unsure_traces(self) -> tuple[QueueItem, ...]:
-        """Return the traces on which the annotator's last reading has the verdict unsure."""
-        modes: dict[str, list[str]] = defaultdict(list)
-        retests = self.retests.current
-        for verdict in self.workspace.verdicts(annotator=self.annotator, taxonomy=self.taxonomy):
-            if verdict.value is VerdictValue.UNSURE and verdict.trace_id not in retests:
-                modes[verdict.trace_id].append(verdict.mode)
+        """Return the traces on which the annotator's last pass has the verdict unsure."""
+        verdicts = self.workspace.verdicts(annotator=self.annotator, taxonomy=self.taxonomy)
+        modes = values_by_key(
+            (verdict.trace_id, verdict.mode)
+            for verdict in verdicts
+            if verdict.value is VerdictValue.UNSURE and verdict.trace_id not in self.retests.current
+        )
         return self.items(self._in_own_order(modes), modes)
 
     def changed_traces(self) -> tuple[QueueItem, ...]:
@@ -203,12 +205,13 @@ class _AnnotatorWork:
         verdicts = self.workspace.verdicts(annotator=self.annotator, taxonomy=self.taxonomy)
         judged_modes = {(verdict.trace_id, verdict.mode) for verdict in verdicts}
         split_modes = self.workspace.modes_to_look_at_again(self.annotator, self.taxonomy)
-        modes: dict[str, list[str]] = defaultdict(list)
-        # A retest shows nothing of the first reading.
-        for trace_id in split_modes.keys() - self.retests.current:
-            for mode in split_modes[trace_id]:
-                if (trace_id, mode) not in judged_modes:
-                    modes[trace_id].append(mode)
+        # A retest shows nothing of earlier passes.
+        modes = values_by_key(
+            (trace_id, mode)
+            for trace_id in split_modes.keys() - self.retests.current
+            for mode in split_modes[trace_id]
+            if (trace_id, mode) not in judged_modes
+        )
         return self.items(self._in_own_order(modes), modes)
 
     def disagreements(self, kind: AnnotatorKind) -> tuple[QueueItem, ...]:
@@ -255,7 +258,7 @@ class _AnnotatorWork:
         passes_by_key: Mapping[tuple[str, str], Pass],
         visible_traces: frozenset[str],
         kind: AnnotatorKind,
-    ) -> dict[str, set[str]]:
+    ) -> dict[str, list[str]]:
         """Return the modes on which the annotator's verdict differs from others', by trace id.
 
         Args:
@@ -275,14 +278,12 @@ class _AnnotatorWork:
                 annotator_kind(verdict.annotator) is kind
             ):
                 other_verdicts[key].add(verdict.value)
-        differing_modes: dict[str, set[str]] = defaultdict(set)
-        for (trace_id, mode), value in own_verdicts.items():
-            if other_verdicts[trace_id, mode] - {value}:
-                differing_modes[trace_id].add(mode)
-        return differing_modes
+        return values_by_key(
+            key for key, value in own_verdicts.items() if other_verdicts[key] - {value}
+        )
 
     def _is_judge_hidden(self, trace_id: str) -> bool:
-        """Return whether a reading of a trace was done without the judges' suggestions."""
+        """Return whether the annotator labelled a trace without the judges' suggestions."""
         passes = self.passes[trace_id]
         blind = any(trace_pass.kind is PassKind.BLIND for trace_pass in passes)
         return blind or suggestions_withheld(passes, planned=False)
@@ -295,9 +296,3 @@ class _AnnotatorWork:
     def _in_taxonomy_order(self, modes: Iterable[str]) -> tuple[str, ...]:
         selected = set(modes)
         return tuple(mode for mode in self._modes if mode in selected)
-
-
-def _is_last_reading_finished(passes: Sequence[Pass]) -> bool | None:
-    """Return whether the last reading is finished; None if no reading is begun."""
-    readings = [reading for reading in passes if reading.kind.is_reading]
-    return readings[-1].finished if readings else None

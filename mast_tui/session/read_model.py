@@ -13,13 +13,12 @@ from msgspec import Struct, structs
 
 from mast_tui.errors import ServerAway
 from mast_tui.labels import (
-    AnnotatorKind,
     Evidence,
     Label,
     QuoteDoubt,
     Target,
     VerdictValue,
-    annotator_kind,
+    is_judge,
 )
 from mast_tui.redaction.filled_masks import masked_quote
 from mast_tui.session.pass_state import PassState
@@ -365,7 +364,7 @@ class ReadModel:
             labels = workspace.labels(trace_id=self._trace_id, taxonomy=self._taxonomy)
             if self._trace.masks is not None:
                 labels = tuple(_masked_label(label, self._trace) for label in labels)
-            judges = [label.annotator for label in labels if _is_judge(label.annotator)]
+            judges = [label.annotator for label in labels if is_judge(label.annotator)]
             if not judges:  # with labels the table of judgements is not needed
                 judgements = workspace.judgements(trace_id=self._trace_id, taxonomy=self._taxonomy)
                 judges = [judgement.judge for judgement in judgements]
@@ -381,11 +380,11 @@ class ReadModel:
             work: The result of ``read_others``.
             people: True to show the labels of people too.
         """
-        by_judges = [label for label in work.labels if _is_judge(label.annotator)]
+        by_judges = [label for label in work.labels if is_judge(label.annotator)]
         by_people = [
             label
             for label in work.labels
-            if people and label.annotator != self._annotator and not _is_judge(label.annotator)
+            if people and label.annotator != self._annotator and not is_judge(label.annotator)
         ]
         self.others_work = work
         self._must_read_judges = False
@@ -471,10 +470,6 @@ def _masked_label(label: Label, trace: Trace) -> Label:
         label,
         target=target,
         evidence=evidence,
-        note=masks.text(label.note) if _is_judge(label.annotator) else label.note,
+        note=masks.text(label.note) if is_judge(label.annotator) else label.note,
         remedy=masks.text(label.remedy),
     )
-
-
-def _is_judge(annotator: str) -> bool:
-    return annotator_kind(annotator) is AnnotatorKind.JUDGE

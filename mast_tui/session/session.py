@@ -22,6 +22,7 @@ from mast_tui.labels import (
     Target,
     VerdictValue,
     annotator_kind,
+    is_judge,
 )
 from mast_tui.redaction.filled_masks import with_whole_masks
 from mast_tui.session.changes import Change, ChangeMessages, PendingChange
@@ -124,7 +125,7 @@ class Session:
     ) -> Session:
         """Start to work on a trace; register trace, taxonomy and annotator if they are new.
 
-        No pass begins before the first change. In a retest nothing of the first reading is shown.
+        No pass begins before the first change. In a retest nothing of earlier passes is shown.
 
         Args:
             workspace: The workspace.
@@ -177,15 +178,13 @@ class Session:
         """True if suggestions were shown in this session."""
         self._elsewhere_message = ""
         """The message about changes in other windows, until it is fetched."""
-        self._in_retest = conditions.retest
-        """True if this session is a retest, even after the retest is finished."""
         self._registered_spans = len(trace) if trace.loaded.complete else None
         """The number of registered spans; None if the trace was not completely loaded."""
         self._planned: list[SessionWrite] | None = None
         """The writes of the command inside ``plan``; None outside of ``plan``."""
         self._stored_indices: dict[str, SpanIndex] = {}
         """The indices of spans that this session has stored in the workspace."""
-        self._take_passes(self._read_passes())
+        self._take_passes(self._read_passes(), in_retest=conditions.retest)
         self._leave_blind_pass()
 
     # The visible state
@@ -225,7 +224,7 @@ class Session:
     @property
     def in_retest(self) -> bool:
         """True if the annotator labels a finished trace again; the first labels are hidden."""
-        return self._in_retest
+        return self._passes.in_retest
 
     @property
     def labels(self) -> tuple[Label, ...]:
@@ -332,9 +331,7 @@ class Session:
         people = {trace_pass.annotator for trace_pass in passes if trace_pass.finished}
         people |= {label.annotator for label in self._read_model.read_others().labels}
         people.discard(self.annotator)
-        return tuple(
-            sorted(name for name in people if annotator_kind(name) is not AnnotatorKind.JUDGE)
-        )
+        return tuple(sorted(name for name in people if not is_judge(name)))
 
     def hides_something(self) -> bool:
         """Return whether ``reveal`` may show something new; may run in any thread."""
@@ -443,7 +440,7 @@ class Session:
         Args:
             mode: The slug of the mode.
             value: The verdict; None removes any verdict.
-                remove_labels: True to remove labels of the mode.
+            remove_labels: True to remove labels of the mode.
 
         Raises:
             SessionError: The mode has labels that must stay, or it cannot have this verdict.
@@ -463,9 +460,8 @@ class Session:
             )
         for label in labels:
             change.remove_label(label)
-        if not labels and change.state.verdicts.get(mode) is value:
-            value = None
-        change.set_verdict(mode, value)
+        is_repeated = not labels and change.state.verdicts.get(mode) is value
+        change.set_verdict(mode, None if is_repeated else value)
         if not change.changes_something:
             return Change(f"{self._messages.mode(mode)} has no verdict already", mode)
         return self._commit_change(change)
@@ -714,7 +710,7 @@ class Session:
 
     def _finish_fact(self, open_modes: str) -> PassFinished:
         """Return the fact of a finish at this moment."""
-        read_count = sum(map(len, self._passes.read.stretches()))
+        read_count = sum(map(len, self._passes.read.read_ranges()))
         return PassFinished(open_modes, read=read_count, spans=len(self.trace))
 
     # Undo and redo
@@ -833,7 +829,7 @@ class Session:
         """Replace the annotator's own work, and keep a message about the differences."""
         previous_labels = self.labels_by_id
         previous_verdicts = self.verdicts
-        self._take_passes(passes)
+        self._take_passes(passes, in_retest=self.in_retest)
         self.version += 1
         message = self._messages.difference(
             previous_labels, self.labels_by_id, previous_verdicts, self.verdicts
@@ -854,11 +850,10 @@ class Session:
         )
         return Passes(self.annotator, self.trace_id, ref, self.trace, events)
 
-    def _take_passes(self, passes: Passes) -> None:
-        """Replace the passes; in a retest only the passes of the retest are shown."""
+    def _take_passes(self, passes: Passes, *, in_retest: bool) -> None:
+        """Replace the passes; in a retest, even a finished one, only its passes are shown."""
         # A retest that was begun in another window continues in this session.
-        self._in_retest = self._in_retest or passes.retest_open
-        passes.in_retest = self._in_retest
+        passes.in_retest = in_retest or passes.retest_open
         self._passes = passes
 
     def _begin_change(self) -> PendingChange:

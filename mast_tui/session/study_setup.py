@@ -107,7 +107,7 @@ def count_reassigned_traces(workspace: Workspace, study: Study) -> dict[str, int
         name = trace_pass.annotator
         trace_id = trace_pass.trace_id
         if (
-            trace_pass.kind.is_reading
+            trace_pass.kind.is_labelling
             and name in annotators_of(previous, trace_id)
             and name not in annotators_of(study, trace_id)
         ):
@@ -167,7 +167,9 @@ def with_sample(
     batch_number = len(study.batches)
     strata = _ids_by_stratum(records, by)
     batch = stratified_sample(strata, n, study.seed, batch_number=batch_number)
-    draw = Draw(lot=batch_number, of=len(records), by=tuple(by), seed=study.seed)
+    draw = Draw(
+        batch_number=batch_number, population=len(records), strata=tuple(by), seed=study.seed
+    )
     return replace(study, batches=(*study.batches, batch), draws=(*study.draws, draw))
 
 
@@ -215,9 +217,9 @@ def with_worth(study: Study, worth: Mapping[str, float], n: int, *, judge: str) 
     # The chance of each drawn trace, by its id.
     chances = weighted_sample(weights, n, study.seed, batch_number=batch_number)
     draw = Draw(
-        lot=batch_number,
-        of=len(weights),
-        by=(),
+        batch_number=batch_number,
+        population=len(weights),
+        strata=(),
         seed=study.seed,
         chances=tuple(chances.values()),
         judge=judge,
@@ -243,13 +245,13 @@ def sample_texts(study: Study) -> list[str]:
     """Describe a study's random samples, with a note about unequal chances."""
     lines = []
     for draw in study.draws:
-        subject = "a" if len(study.batches) == 1 else f"batch {draw.lot + 1} is a"
-        method = f", spread evenly over {', '.join(draw.by)}" if draw.by else ""
+        subject = "a" if len(study.batches) == 1 else f"batch {draw.batch_number + 1} is a"
+        method = f", spread evenly over {', '.join(draw.strata)}" if draw.strata else ""
         if draw.chances:
             method = f", preferring traces on which {draw.judge} is least certain"
         lines.append(
-            f"{subject} random sample: "
-            f"{len(study.batches[draw.lot])} of {draw.of} traces{method}; seed {draw.seed}"
+            f"{subject} random sample: {len(study.batches[draw.batch_number])} of "
+            f"{draw.population} traces{method}; seed {draw.seed}"
         )
     if study.chances_alike:
         return lines

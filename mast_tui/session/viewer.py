@@ -16,13 +16,14 @@ from mast_tui.errors import SessionError
 from mast_tui.labels import (
     AnnotatorKind,
     PassKind,
-    annotator_kind,
     check_unlike,
     checked_person,
+    is_judge,
 )
 from mast_tui.session.visibility import (
+    LibraryEntry,
     blind_by_study,
-    labelled_traces,
+    finished_or_judged_traces,
     library_view,
     record_reveal,
     resolve_blind,
@@ -136,16 +137,16 @@ class Viewer(Struct, frozen=True, dict=True):
         return self._labelled_by_others(judges=False)
 
     @cached_property
-    def _traces_by_labeller(self) -> dict[str, frozenset[str]]:
+    def _traces_by_author(self) -> dict[str, frozenset[str]]:
         """The labelled traces of each annotator."""
-        return labelled_traces(self.workspace, self.taxonomy)
+        return finished_or_judged_traces(self.workspace, self.taxonomy)
 
     def _labelled_by_others(self, *, judges: bool) -> frozenset[str]:
         """Return the traces labelled by judges, or those labelled by other people."""
         trace_sets = [
             traces
-            for name, traces in self._traces_by_labeller.items()
-            if name != self.name and (annotator_kind(name) is AnnotatorKind.JUDGE) is judges
+            for name, traces in self._traces_by_author.items()
+            if name != self.name and is_judge(name) is judges
         ]
         return frozenset[str]().union(*trace_sets)
 
@@ -160,25 +161,21 @@ class Viewer(Struct, frozen=True, dict=True):
 
     def may_see_judges(self) -> Callable[[str], bool]:
         """Return a function that tells whether judges' verdicts on a trace are visible."""
-        return self._visibility_test(judges=True)
+        return self._test_of_entries(lambda entry: entry.suggestions_visible)
 
     def may_see_outcomes(self) -> Callable[[str], bool]:
         """Return a function that tells whether the outcome of a trace is visible."""
-        return self._visibility_test(judges=False)
+        return self._test_of_entries(lambda entry: entry.outcome_visible)
 
-    def _visibility_test(self, *, judges: bool) -> Callable[[str], bool]:
-        """Return a function that tells whether outcomes, or judges' findings, are visible."""
+    def _test_of_entries(self, is_visible: Callable[[LibraryEntry], bool]) -> Callable[[str], bool]:
+        """Return a function that tests the entry of a trace in the person's library.
+
+        Traces without an entry are visible unless the person works blind.
+        """
         if self.name is None or not self.sees_finished_only:
             return lambda _trace_id: not self.blind
         view = library_view(self.workspace, self.name, self.taxonomy, blind=self.blind)
-
-        def is_visible(trace_id: str) -> bool:
-            entry = view.get(trace_id)
-            if entry is None:
-                return not self.blind
-            return entry.suggestions_visible if judges else entry.outcome_visible
-
-        return is_visible
+        return lambda trace_id: is_visible(view[trace_id]) if trace_id in view else not self.blind
 
     @property
     def judges_hidden(self) -> bool:

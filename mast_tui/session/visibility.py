@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct
 
 from mast_tui.errors import SessionError
-from mast_tui.labels import AnnotatorKind, Pass, PassKind, annotator_kind
+from mast_tui.grouping import values_by_key
+from mast_tui.labels import Pass, PassKind, is_judge
 from mast_tui.session.progress import by_trace, retest_open, retest_progress, retests_of
 from mast_tui.study import OpenModes, Study, annotators_of, retest_traces, withheld_traces
 from mast_tui.workspace import NewEvent, Workspace
-from mast_tui.workspace.events.types import Revealed, SightSet
+from mast_tui.workspace.events.types import BlindWorkSet, Revealed
 from mast_tui.workspace.registers.look_here import look_here
 
 if TYPE_CHECKING:
@@ -127,10 +128,10 @@ State = Literal["untouched", "open", "finished"]
 class LibraryEntry(Struct, frozen=True):
     """The work on one trace that the library shows to an annotator.
 
-    In a retest the work of the first reading is left out.
+    In a retest the work of earlier passes is left out.
 
     Attributes:
-        state: The state of the annotator's own reading.
+        state: The state of the annotator's last labelling pass, or of the retest.
         finished_by: The people who have finished the trace.
         own_labels: The number of the annotator's labels.
         waiting: The number of suggestions without an answer; 0 while they are hidden.
@@ -168,8 +169,9 @@ def library_view(
         blind: True if the annotator works blind.
     """
     passes_by_trace: dict[str, list[Pass]] = {record.trace_id: [] for record in workspace.traces()}
-    for trace_pass in workspace.passes(taxonomy=taxonomy):
-        passes_by_trace.setdefault(trace_pass.trace_id, []).append(trace_pass)
+    passes_by_trace |= values_by_key(
+        (trace_pass.trace_id, trace_pass) for trace_pass in workspace.passes(taxonomy=taxonomy)
+    )
     facts = _LibraryFacts(workspace, annotator, taxonomy, passes_by_trace, blind=blind)
     return {trace_id: facts.entry(trace_id) for trace_id in passes_by_trace}
 
@@ -229,7 +231,7 @@ class _LibraryFacts:
         own_passes = self._own_passes_by_trace.get(trace_id, [])
         is_revealed = has_revealed(own_passes)
         return LibraryEntry(
-            state=_reading_state(own_passes),
+            state=labelling_state(own_passes),
             finished_by=_finished_by(self._passes_by_trace[trace_id]),
             own_labels=self._label_counts.get(trace_id, 0),
             waiting=self._waiting_counts.get(trace_id, 0),
@@ -262,35 +264,35 @@ class _LibraryFacts:
         return suggestions_withheld(own_passes, planned=trace_id in self._withheld_traces)
 
 
-def _reading_state(own_passes: Sequence[Pass]) -> State:
-    """Return the state of an annotator's last reading."""
-    readings = [own_pass for own_pass in own_passes if own_pass.kind.is_reading]
-    if not readings:
+def labelling_state(own_passes: Sequence[Pass]) -> State:
+    """Return the state of an annotator's last labelling pass over a trace."""
+    labelling_passes = [own_pass for own_pass in own_passes if own_pass.kind.is_labelling]
+    if not labelling_passes:
         return "untouched"
-    return "finished" if readings[-1].finished else "open"
+    return "finished" if labelling_passes[-1].finished else "open"
 
 
 def suggestions_withheld(own_passes: Sequence[Pass], planned: bool) -> bool:
-    """Return whether a study withholds suggestions in an annotator's last reading of a trace.
+    """Return whether a study withholds suggestions in an annotator's last pass over a trace.
 
-    A reading is any pass that is no adjudication.
+    Adjudications do not count.
 
     Args:
         own_passes: The annotator's passes over the trace.
-        planned: True if the study plans to withhold them; used before the first reading.
+        planned: True if the study plans to withhold them; used before the first pass.
     """
-    readings = [own_pass for own_pass in own_passes if own_pass.kind is not PassKind.ADJUDICATION]
-    return readings[-1].withheld if readings else planned
+    passes = [own_pass for own_pass in own_passes if own_pass.kind is not PassKind.ADJUDICATION]
+    return passes[-1].withheld if passes else planned
 
 
 def _finished_by(passes: Iterable[Pass]) -> tuple[str, ...]:
-    """Return the names of the people who have finished a reading, sorted."""
+    """Return the names of the people who have finished a labelling pass, sorted."""
     names = {
         trace_pass.annotator
         for trace_pass in passes
         if trace_pass.finished
-        and trace_pass.kind.is_reading
-        and not _is_judge(trace_pass.annotator)
+        and trace_pass.kind.is_labelling
+        and not is_judge(trace_pass.annotator)
     }
     return tuple(sorted(names))
 
@@ -327,7 +329,7 @@ def visible_traces_for_agreement(
     )
 
 
-def labelled_traces(workspace: Workspace, taxonomy: str) -> dict[str, frozenset[str]]:
+def finished_or_judged_traces(workspace: Workspace, taxonomy: str) -> dict[str, frozenset[str]]:
     """Return the finished or judged traces of each annotator, by name.
 
     Args:
@@ -337,9 +339,9 @@ def labelled_traces(workspace: Workspace, taxonomy: str) -> dict[str, frozenset[
     traces: dict[str, set[str]] = {info.name: set() for info in workspace.annotators()}
 
     def add_rows(rows: Iterator[tuple[Any, ...]]) -> None:
-        """Add the traces of readings that were not withdrawn."""
+        """Add the traces of labelling passes that were not withdrawn."""
         for name, trace_id, kind, withdrawn in rows:
-            if not withdrawn and PassKind(kind).is_reading:
+            if not withdrawn and PassKind(kind).is_labelling:
                 traces.setdefault(name, set()).add(trace_id)
 
     columns = ("annotator", "trace_id", "kind", "withdrawn")
@@ -371,7 +373,7 @@ def visible_work(
     label_source: str | None,
     *,
     blind: bool,
-    traces_by_source: Mapping[str, frozenset[str]],
+    traces_by_author: Mapping[str, frozenset[str]],
 ) -> VisibleWork:
     """Return the traces on which a person may see the labels of one author.
 
@@ -383,27 +385,24 @@ def visible_work(
         taxonomy: The taxonomy, as ``id@version``.
         label_source: The author of the labels, a person or a judge; None for the gold.
         blind: True if the person works blind.
-        traces_by_source: The result of ``labelled_traces``.
+        traces_by_author: The result of ``finished_or_judged_traces``.
     """
     finished_traces = visible_traces_for_agreement(workspace, annotator, taxonomy)
     if label_source == annotator:
         # ``finished_traces`` leaves out retests, which the person's own labels would spoil.
-        return VisibleWork(traces_by_source.get(annotator, frozenset()) & finished_traces)
+        return VisibleWork(traces_by_author.get(annotator, frozenset()) & finished_traces)
+    others = [name for name in traces_by_author if name != annotator and not is_judge(name)]
+    if label_source is not None and not is_judge(label_source):
+        others = [label_source]
     labelled_by_others = frozenset[str]().union(
-        *(
-            traces
-            for name, traces in traces_by_source.items()
-            if name != annotator and not _is_judge(name)
-        )
+        *(traces_by_author.get(name, ()) for name in others)
     )
-    if label_source is not None and _is_judge(label_source):
+    if label_source is not None and is_judge(label_source):
         return _visible_judgements(
             library_view(workspace, annotator, taxonomy, blind=blind),
-            judged_traces=traces_by_source.get(label_source, frozenset()),
+            judged_traces=traces_by_author.get(label_source, frozenset()),
             gold_traces=finished_traces & labelled_by_others,
         )
-    if label_source is not None:  # another person
-        labelled_by_others = traces_by_source.get(label_source, frozenset())
     return VisibleWork(
         finished_traces,
         hidden=labelled_by_others - finished_traces,
@@ -429,10 +428,6 @@ def _visible_judgements(
         hidden=judged_traces - visible_traces,
         revealing=gold_traces & judged_traces,
     )
-
-
-def _is_judge(name: str) -> bool:
-    return annotator_kind(name) is AnnotatorKind.JUDGE
 
 
 def record_reveal(
@@ -511,7 +506,7 @@ def resolve_blind(
     # Assisted work is the default, so it is recorded only by request or as a change.
     is_default = recorded is None and not requested and not assisted
     if requested is not recorded and not is_default:
-        workspace.append([NewEvent(annotator, None, None, None, SightSet(recorded, requested))])
+        workspace.append([NewEvent(annotator, None, None, None, BlindWorkSet(recorded, requested))])
     return requested
 
 

@@ -1,7 +1,4 @@
-"""The plan of a study, which is fixed so that its figures can be published.
-
-The names of fields, such as ``lot`` and ``of``, are those in JSON documents, which cannot change.
-"""
+"""The plan of a study, which is fixed so that its figures can be published."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from enum import StrEnum
 from math import inf
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from mast_tui.counts import counted
 from mast_tui.errors import MastError
@@ -78,17 +75,17 @@ class Draw(Struct, frozen=True, omit_defaults=True):
     """The random draw of a batch.
 
     Attributes:
-        lot: The batch, counted from 0.
-        of: The number of traces from which the batch was drawn.
-        by: The properties by which the sample is stratified, if all chances are equal.
+        batch_number: The batch, counted from 0.
+        population: The number of traces from which the batch was drawn.
+        strata: The properties by which the sample is stratified, if all chances are equal.
         seed: The seed of the draw.
         chances: The chances of the batch's traces in their order; empty if all are equal.
         judge: The judge whose uncertain verdicts determine the chances.
     """
 
-    lot: WholeNumber
-    of: WholeNumber
-    by: tuple[str, ...]
+    batch_number: WholeNumber = field(name="lot")
+    population: WholeNumber = field(name="of")
+    strata: tuple[str, ...] = field(name="by")
     seed: WholeNumber
     chances: tuple[float, ...] = ()
     judge: str = ""
@@ -164,7 +161,7 @@ class Study(Struct, frozen=True):
             )
 
     def _check_people(self) -> None:
-        """Raise ``InvalidStudy`` for missing or repeated names or a weight of 0 or less."""
+        """Raise ``InvalidStudy`` for missing or repeated names or wrong weights."""
         if not self.annotators:
             raise InvalidStudy("a study needs at least one annotator")
         for names in (self.annotators, self.adjudicators, self.traces):
@@ -176,6 +173,12 @@ class Study(Struct, frozen=True):
                 f"each trace needs {counted(self.per_trace, 'annotator')}, the study has "
                 f"{len(self.annotators)}: name more annotators"
             )
+        self._check_former_annotators()
+        if any(not 0 < item.weight < inf for item in self.memberships):
+            raise InvalidStudy("an annotator's weight must be greater than 0")
+
+    def _check_former_annotators(self) -> None:
+        """Raise ``InvalidStudy`` if the list of annotators lacks a name that the study uses."""
         used_names = [item.annotator for item in self.memberships]
         for release in self.releases:
             if release.successors and len(release.successors) != len(release.traces):
@@ -189,22 +192,22 @@ class Study(Struct, frozen=True):
                     "list of annotators must keep the name: "
                     f"{','.join((*self.annotators, name))}"
                 )
-        if any(not 0 < item.weight < inf for item in self.memberships):
-            raise InvalidStudy("an annotator's weight must be greater than 0")
 
     def _check_draws(self) -> None:
         """Raise ``InvalidStudy`` if a draw does not fit its batch."""
         for draw in self.draws:
-            traces = counted(draw.of, "trace")
-            if not 0 <= draw.lot < len(self.batches) or draw.of < len(self.batches[draw.lot]):
-                raise InvalidStudy(f"batch {draw.lot + 1} cannot be a sample of {traces}")
+            traces = counted(draw.population, "trace")
+            if not 0 <= draw.batch_number < len(self.batches) or draw.population < len(
+                self.batches[draw.batch_number]
+            ):
+                raise InvalidStudy(f"batch {draw.batch_number + 1} cannot be a sample of {traces}")
             if draw.chances and (
-                len(draw.chances) != len(self.batches[draw.lot])
+                len(draw.chances) != len(self.batches[draw.batch_number])
                 or not all(0 < chance <= 1 for chance in draw.chances)
             ):
                 raise InvalidStudy(
-                    f"each trace of batch {draw.lot + 1} needs a chance greater than 0 and at "
-                    "most 1"
+                    f"each trace of batch {draw.batch_number + 1} needs a chance greater than 0 "
+                    "and at most 1"
                 )
 
     def _check_assignments(self) -> None:
@@ -275,12 +278,12 @@ class Study(Struct, frozen=True):
 
         None if a batch is no such sample.
         """
-        draw_by_batch = {draw.lot: draw for draw in self.draws}
+        draw_by_batch = {draw.batch_number: draw for draw in self.draws}
         draws: list[Draw] = []
         earlier_count = 0
         for batch_number, batch in enumerate(self.batches):
             draw = draw_by_batch.get(batch_number)
-            if draw is None or (draws and draw.of != draws[0].of - earlier_count):
+            if draw is None or (draws and draw.population != draws[0].population - earlier_count):
                 return None
             draws.append(draw)
             earlier_count += len(batch)
@@ -308,7 +311,7 @@ class Study(Struct, frozen=True):
         # The number of traces of its own batch that each labelled trace represents.
         batch_weights: dict[str, float] = {}
         for draw, batch in zip(draws, self.batches, strict=True):
-            chances = draw.chances or (len(batch) / draw.of,) * len(batch)
+            chances = draw.chances or (len(batch) / draw.population,) * len(batch)
             labelled_chances = {
                 trace_id: chance
                 for trace_id, chance in zip(batch, chances, strict=True)
@@ -318,7 +321,7 @@ class Study(Struct, frozen=True):
                 continue
             batch_weight = len(batch) / len(labelled_chances)
             earlier_share = _share_of_earlier_estimate(
-                len(weights), len(labelled_chances), population=draws[0].of
+                len(weights), len(labelled_chances), population=draws[0].population
             )
             # In the estimate of this batch, earlier batches represent only their own traces.
             weights = {

@@ -12,6 +12,7 @@ from typing import Final
 
 from rapidfuzz import fuzz
 
+from mast_tui.grouping import values_by_key
 from mast_tui.taxonomy.model import Mode, Taxonomy
 
 LEAST_LIKENESS: Final = 0.6
@@ -195,9 +196,7 @@ def _divided_modes(pairs: _LikenessByPair) -> tuple[tuple[str, tuple[str, ...], 
 
     Each entry is the slug of the mode, its counterparts, and the least similarity.
     """
-    counterparts_by_slug: dict[str, list[str]] = {}
-    for slug, counterpart in pairs:
-        counterparts_by_slug.setdefault(slug, []).append(counterpart)
+    counterparts_by_slug = values_by_key(pairs)
     return tuple(
         (slug, tuple(counterparts), min(pairs[slug, counterpart] for counterpart in counterparts))
         for slug, counterparts in counterparts_by_slug.items()

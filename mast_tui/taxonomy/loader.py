@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from mast_tui.counts import counted
 from mast_tui.errors import MastError
-from mast_tui.taxonomy.model import Alias, Category, Confusable, Mode, Taxonomy, open_mode
+from mast_tui.taxonomy.model import Alias, Category, Confusable, Mode, Taxonomy, open_code_mode
 from mast_tui.toml_text import parse_toml
 
 STAGES: Final = ("pre", "execution", "post")
@@ -101,7 +101,7 @@ def to_dict(taxonomy: Taxonomy) -> dict[str, object]:
         "id": taxonomy.id,
         "version": taxonomy.version,
         "name": taxonomy.name,
-        **_open_mode_values(taxonomy.own_open),
+        **_open_code_mode_values(taxonomy.own_open_code_mode),
         **({"levels": list(taxonomy.own_levels)} if taxonomy.own_levels else {}),
         "categories": [
             {
@@ -115,7 +115,7 @@ def to_dict(taxonomy: Taxonomy) -> dict[str, object]:
     }
 
 
-def _open_mode_values(mode: Mode | None) -> dict[str, object]:
+def _open_code_mode_values(mode: Mode | None) -> dict[str, object]:
     return {} if mode is None else {"open": {"code": mode.code, "name": mode.name}}
 
 
@@ -150,8 +150,8 @@ def from_dict(document: Mapping[str, object], source: str = "taxonomy") -> Taxon
     version = root.word("version")
     categories = _read_categories(root)
     modes = tuple(_read_mode(table, categories) for table in root.tables("modes"))
-    own_open = _read_open_mode(document, source)
-    all_modes = modes if own_open is None else (*modes, own_open)
+    own_open_code_mode = _read_open_code_mode(document, source)
+    all_modes = modes if own_open_code_mode is None else (*modes, own_open_code_mode)
     refuse_duplicates(source, "mode", [(mode.slug, mode.code, mode.name) for mode in all_modes])
     slugs = frozenset(mode.slug for mode in modes)
     for mode in modes:
@@ -163,13 +163,13 @@ def from_dict(document: Mapping[str, object], source: str = "taxonomy") -> Taxon
         categories=categories,
         modes=modes,
         content_hash="",
-        own_open=own_open,
+        own_open_code_mode=own_open_code_mode,
     )
     return _with_hash(_with_levels(taxonomy, root))
 
 
-def _read_open_mode(document: Mapping[str, object], source: str) -> Mode | None:
-    """Return the file's own open mode, for failures that no other mode describes, if any.
+def _read_open_code_mode(document: Mapping[str, object], source: str) -> Mode | None:
+    """Return the file's own mode of open codes, for failures that no other mode describes, if any.
 
     Raises:
         TaxonomyError: The description is not valid.
@@ -181,9 +181,9 @@ def _read_open_mode(document: Mapping[str, object], source: str) -> Mode | None:
         raise TaxonomyError(f"{source}: 'open' is not a table; write open = {{ code = \"9.9\" }}")
     table = TaxonomyTable(values, f"{source}: open")
     table.refuse_unknown(("code", "name"))
-    default = open_mode()
+    default = open_code_mode()
     code = table.word("code", default=default.code)
-    return open_mode(code, table.text("name", default=default.name))
+    return open_code_mode(code, table.text("name", default=default.name))
 
 
 def _read_categories(root: TaxonomyTable) -> tuple[Category, ...]:
@@ -204,7 +204,7 @@ def _read_categories(root: TaxonomyTable) -> tuple[Category, ...]:
                 f"'under' is {under!r}, which is not an earlier category; give the id of one"
             )
         categories.append(Category(identifier, table.text("name", default=identifier), under))
-    refuse_duplicates(root.where, "category", [(category.id,) for category in categories])
+    refuse_duplicates(root.location, "category", [(category.id,) for category in categories])
     return tuple(categories)
 
 
@@ -289,17 +289,17 @@ def _with_hash(taxonomy: Taxonomy) -> Taxonomy:
 class TaxonomyTable:
     """A table of a file with its location, such as ``FILE: mode 3 'step_repetition'``."""
 
-    def __init__(self, values: Mapping[str, object], where: str) -> None:
+    def __init__(self, values: Mapping[str, object], location: str) -> None:
         self._values = values
-        self.where = where
+        self.location = location
 
     def add_name(self, name: str) -> None:
         """Add the table's name to its location in messages."""
-        self.where = f"{self.where} {name!r}"
+        self.location = f"{self.location} {name!r}"
 
     def error(self, message: str) -> TaxonomyError:
         """Make an error with the location of the table."""
-        return TaxonomyError(f"{self.where}: {message}")
+        return TaxonomyError(f"{self.location}: {message}")
 
     def refuse_unknown(self, known_keys: Sequence[str]) -> None:
         """Refuse a key that is not among ``known_keys``, such as a misspelt one.
@@ -444,7 +444,7 @@ class TaxonomyTable:
         for number, item in enumerate(value, start=1):
             if not isinstance(item, Mapping):
                 raise self.error(f"{noun} {number} is {_kind_name(item)}, not a table")
-            tables.append(TaxonomyTable(item, f"{self.where}: {noun} {number}"))
+            tables.append(TaxonomyTable(item, f"{self.location}: {noun} {number}"))
         return tables
 
 

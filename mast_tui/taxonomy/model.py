@@ -62,25 +62,25 @@ class Mode(Struct, frozen=True):
     aliases: tuple[Alias, ...] = ()
 
 
-OPEN_SLUG: Final = "none_of_these"
-"""The slug of the open mode, for failures that no mode of the taxonomy describes."""
+OPEN_CODE_SLUG: Final = "none_of_these"
+"""The slug of the mode of open codes, for failures that no mode of the taxonomy describes."""
 
-_OPEN_NAME: Final = "None of these modes"
-_OPEN_CODE: Final = "0.0"
-_OPEN_DEFINITION: Final = (
+_DEFAULT_NAME: Final = "None of these modes"
+_DEFAULT_CODE: Final = "0.0"
+_OPEN_CODE_DEFINITION: Final = (
     "Something went wrong here that no mode describes. Describe it in a few words of your "
     "own; such notes are collected and may become a mode."
 )
 
 
-def open_mode(code: str = _OPEN_CODE, name: str = _OPEN_NAME) -> Mode:
-    """Make the open mode, for failures that no mode of the taxonomy describes.
+def open_code_mode(code: str = _DEFAULT_CODE, name: str = _DEFAULT_NAME) -> Mode:
+    """Make the mode of open codes, for failures that no mode of the taxonomy describes.
 
     Args:
         code: The code that people type and tables show.
         name: The name of the mode.
     """
-    return Mode(OPEN_SLUG, code, name, category="", definition=_OPEN_DEFINITION)
+    return Mode(OPEN_CODE_SLUG, code, name, category="", definition=_OPEN_CODE_DEFINITION)
 
 
 Identity = tuple[str, tuple[str, ...], tuple[tuple[str, str, str], ...]]
@@ -114,9 +114,9 @@ class Taxonomy(Struct, frozen=True):
         version: The version. Labels are stored under ``ref``, which is ``id@version``.
         name: The name that people read.
         categories: The categories.
-        modes: The modes, without the open mode unless the file lists it.
+        modes: The modes, without the mode of open codes unless the file lists it.
         content_hash: A hash that changes with every text.
-        own_open: The open mode of the file; None for the default.
+        own_open_code_mode: The mode of open codes in the file; None for the default.
         own_levels: The names of the levels of categories; empty for the default names.
         places: Pairs of a mode's slug and its position in earlier versions, if there are any.
     """
@@ -127,7 +127,7 @@ class Taxonomy(Struct, frozen=True):
     categories: tuple[Category, ...]
     modes: tuple[Mode, ...]
     content_hash: str
-    own_open: Mode | None = None
+    own_open_code_mode: Mode | None = None
     own_levels: tuple[str, ...] = ()
     places: tuple[tuple[str, int], ...] = ()
 
@@ -206,27 +206,27 @@ class Taxonomy(Struct, frozen=True):
                 yield from self.tree(category.id)
 
     @property
-    def open_mode(self) -> Mode:
-        """The mode of open codes: from ``modes``, ``own_open``, or the default.
+    def open_code_mode(self) -> Mode:
+        """The mode of open codes: from ``modes``, ``own_open_code_mode``, or the default.
 
         If another mode has the default's code, the default has its slug as the code.
         """
         for mode in self.modes:
-            if mode.slug == OPEN_SLUG:
+            if mode.slug == OPEN_CODE_SLUG:
                 return mode
-        if self.own_open is not None:
-            return self.own_open
-        code_is_used = any(mode.code == _OPEN_CODE for mode in self.modes)
-        return open_mode(OPEN_SLUG if code_is_used else _OPEN_CODE)
+        if self.own_open_code_mode is not None:
+            return self.own_open_code_mode
+        code_is_used = any(mode.code == _DEFAULT_CODE for mode in self.modes)
+        return open_code_mode(OPEN_CODE_SLUG if code_is_used else _DEFAULT_CODE)
 
     @property
     def all_modes(self) -> tuple[Mode, ...]:
-        """All modes that a label can have, with the open mode last."""
-        open_mode = self.open_mode
-        return self.modes if open_mode in self.modes else (*self.modes, open_mode)
+        """All modes that a label can have, with that of open codes last."""
+        open_code_mode = self.open_code_mode
+        return self.modes if open_code_mode in self.modes else (*self.modes, open_code_mode)
 
     def mode(self, slug: str) -> Mode:
-        """Return the mode with a slug; may be the open mode.
+        """Return the mode with a slug; may be that of open codes.
 
         Raises:
             KeyError: There is no such mode.
@@ -234,8 +234,8 @@ class Taxonomy(Struct, frozen=True):
         for mode in self.modes:
             if mode.slug == slug:
                 return mode
-        if slug == OPEN_SLUG:
-            return self.open_mode
+        if slug == OPEN_CODE_SLUG:
+            return self.open_code_mode
         raise KeyError(slug)
 
     def find(self, text: str) -> Mode | None:
@@ -250,7 +250,7 @@ class Taxonomy(Struct, frozen=True):
         """Return the mode for two typed digits, or None.
 
         If all codes have the form ``d.d``, the digits are those of the code. Otherwise they are the
-        position of the mode, from 01; 00 is the open mode.
+        position of the mode, from 01; 00 is that of open codes.
 
         Args:
             first: The first digit.
@@ -260,7 +260,7 @@ class Taxonomy(Struct, frozen=True):
             return next((mode for mode in self.all_modes if mode.code == f"{first}.{second}"), None)
         position = int(first + second)
         if position == 0:
-            return self.open_mode
+            return self.open_code_mode
         position_by_slug = self._position_by_slug()
         return next((mode for mode in self.modes if position_by_slug[mode.slug] == position), None)
 

@@ -111,7 +111,7 @@ class Database(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Close it; every later use raises."""
+        """Close the workspace; later uses raise. Committed data is safe without this."""
 
     # Transactions
 
@@ -320,7 +320,7 @@ class Database(ABC):
 
     @abstractmethod
     def checkpoint(self) -> None:
-        """Move all committed data into the main file of the workspace."""
+        """Move all committed data into the main file, so that a copy of this file is complete."""
 
     @abstractmethod
     def check(self) -> None:
@@ -331,7 +331,7 @@ class Database(ABC):
         """Copy all committed data into a new file that other users cannot read.
 
         Args:
-                target: The path of the new file.
+            target: The path of the new file.
 
         Raises:
             WorkspaceError: The copy cannot be written; no file is left at ``target``.
@@ -339,7 +339,7 @@ class Database(ABC):
 
     @abstractmethod
     def move_to(self, target: Path) -> None:
-        """Copy everything to ``target``, and continue with this file."""
+        """Copy everything into a new file after the open file was deleted, and continue with it."""
 
     def check_nothing_hidden(self) -> None:
         """Raise ``WorkspaceError`` if a server hides other people's work from this member."""
@@ -352,7 +352,7 @@ class Database(ABC):
     # The team
 
     def team(self) -> tuple[Member, ...]:
-        """Return the members by name.
+        """Return the members of the team by name.
 
         Raises:
             WorkspaceError: The workspace is a file.
@@ -372,7 +372,7 @@ class Database(ABC):
         raise self._no_team()
 
     def shows_who_is_connected(self) -> bool:
-        """Return whether members can see who is connected; see ``Workspace``."""
+        """Return whether members can see which other members are connected to the server."""
         raise self._no_team()
 
     def _no_team(self) -> WorkspaceError:
@@ -414,7 +414,7 @@ class LatestEvent(NamedTuple):
     trace_id: str | None
     taxonomy: str | None
     seq: int
-    chain: str
+    chain_hash: str
 
 
 class NotLatest(WorkspaceError):

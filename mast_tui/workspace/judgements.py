@@ -11,7 +11,6 @@ from msgspec import structs
 
 from mast_tui.errors import WorkspaceError
 from mast_tui.labels import (
-    AnnotatorKind,
     Finding,
     Label,
     Origin,
@@ -20,7 +19,7 @@ from mast_tui.labels import (
     Severity,
     Target,
     VerdictValue,
-    annotator_kind,
+    is_judge,
 )
 from mast_tui.workspace.events.model import NewEvent, now, uuid5
 from mast_tui.workspace.events.types import (
@@ -80,7 +79,7 @@ def store_judgement(
     Raises:
         WorkspaceError: The name is not a judge's, or the workspace cannot be written.
     """
-    if annotator_kind(judge) is not AnnotatorKind.JUDGE:
+    if not is_judge(judge):
         raise WorkspaceError(f"{judge!r}: a judge's name must begin with 'judge:'")
     labels = {label.id: label for label in _labels_of_findings(judge, taxonomy, trace_id, findings)}
     stored = StoredJudgement(workspace, judge, taxonomy, trace_id, indices or {})
@@ -141,8 +140,8 @@ class StoredJudgement:
         Args:
             labels: The suggestions of the new judgement by id.
             looks_at: The modes on which the judge gives a verdict.
-                unsure: The modes of which the judge is unsure.
-                run_id: The run that made the judgement; None without a run.
+            unsure: The modes of which the judge is unsure.
+            run_id: The run that made the judgement; None without a run.
 
         Returns:
             The number of the judge's suggestions in the trace.

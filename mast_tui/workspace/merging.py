@@ -8,7 +8,7 @@ from msgspec import structs
 
 from mast_tui.gold.model import Guideline
 from mast_tui.study.model import Study
-from mast_tui.workspace.events.chain import Foreign, examined
+from mast_tui.workspace.events.chain import ForeignEvents, with_checked_chains
 from mast_tui.workspace.events.model import Event, event_on_trace
 from mast_tui.workspace.events.types import (
     Fact,
@@ -39,7 +39,7 @@ def merge(into: Workspace, other: Workspace, *, replacing: Collection[str] = ())
         MergeRefused: The merge would change the work of people who are not in ``replacing``.
         WorkspaceError: A taxonomy of the same name has other modes.
     """
-    foreign = examined(other.events())
+    foreign = with_checked_chains(other.events())
     with into.transaction():
         into.add_revisions(other.revisions())
         into.add_annotators([(annotator.name, annotator.kind) for annotator in other.annotators()])
@@ -134,7 +134,7 @@ def run_with_local_ids(run: Run, local_ids: Mapping[str, str]) -> Run:
     return structs.replace(run, traces=tuple(traces), settings=settings)
 
 
-def with_local_ids(foreign: Foreign, local_ids: Mapping[str, str]) -> Foreign:
+def with_local_ids(foreign: ForeignEvents, local_ids: Mapping[str, str]) -> ForeignEvents:
     """Return events with this workspace's trace ids and unchanged chains.
 
     Args:

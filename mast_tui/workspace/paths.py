@@ -307,7 +307,6 @@ def why_not_trusted(path: Path) -> str | None:
 
     Another user who may write to the file could put names, settings and labels into it. The target
     of a symbolic link is checked.
-    symbolic link the target is checked.
     """
     for checked_path in (path, path.parent):
         try:

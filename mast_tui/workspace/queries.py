@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Final, Literal, TypedDict, TypeVar, Unpack
 
@@ -44,7 +44,7 @@ from mast_tui.workspace.events.rows import (
     span_note_of,
     verdict_of,
 )
-from mast_tui.workspace.events.types import KIND_OF, LookAgainSet, SpansRead
+from mast_tui.workspace.events.types import KIND_OF, LookAgainSet, SpanRange, SpansRead
 from mast_tui.workspace.records import JudgementRecord
 
 PassChoice = int | Literal["last", "finished"] | None
@@ -52,7 +52,7 @@ PassChoice = int | Literal["last", "finished"] | None
 
 _EVENTS_AT_ONCE: Final = 1000
 _TRACES_AT_ONCE: Final = 500
-_OTHER_PASS_KINDS: Final = tuple(kind.value for kind in PassKind if not kind.is_reading)
+_OTHER_PASS_KINDS: Final = tuple(kind.value for kind in PassKind if not kind.is_labelling)
 
 
 class OfWork(TypedDict, total=False):
@@ -76,59 +76,67 @@ def _filter_conditions(table: Table, filters: OfWork) -> list[ColumnElement[bool
     return [table.c[name] == value for name, value in named_values if value is not None]
 
 
-def _filtered(statement: Select[Any], table: Table, filters: OfPass) -> Select[Any]:
-    """Restrict a query by annotator, trace, taxonomy and pass."""
-    statement = statement.where(*_filter_conditions(table, filters))
+def _query(
+    table: Table, filters: OfPass, *, last_column: str | None = None
+) -> tuple[Select[Any], dict[str, object]]:
+    """Return a query for the rows that match filters, and the values of its parameters.
+
+    With ``last_column``, the rows are sorted by trace, annotator, taxonomy, pass and this column.
+    """
     pass_choice = filters.get("pass_number", "last")
+    values = {name: value for name, value in filters.items() if value is not None}
     if isinstance(pass_choice, int):
-        return statement.where(table.c.pass_number == pass_choice)
-    return _in_last_pass(
-        statement,
-        table,
-        pass_choice,
-        lambda filtered_table: _filter_conditions(filtered_table, filters),
-        of_one_trace=filters.get("trace_id") is not None,
-    )
+        pass_choice = None  # the number is a filter like any other
+    else:
+        values.pop("pass_number", None)
+    return _statement(table, tuple(sorted(values)), pass_choice, last_column), values
 
 
-def _in_last_pass(
+@cache
+def _statement(
+    table: Table,
+    filter_names: tuple[str, ...],
+    pass_choice: Literal["last", "finished"] | None,
+    last_column: str | None,
+) -> Select[Any]:
+    """Return a query on a table, with a parameter for each filter.
+
+    The query is cached, because building it takes longer than running it.
+    """
+    statement = select(table).where(*(table.c[name] == bindparam(name) for name in filter_names))
+    if pass_choice is not None:
+        statement = _of_last_passes(statement, table, filter_names, pass_choice)
+    if last_column is not None:
+        order = ("trace_id", "annotator", "taxonomy", "pass_number", last_column)
+        statement = statement.order_by(*(table.c[name] for name in order))
+    return statement
+
+
+def _of_last_passes(
     statement: Select[Any],
     table: Table,
-    pass_choice: Literal["last", "finished"] | None,
-    filter_conditions: Callable[[Table], list[ColumnElement[bool]]],
-    *,
-    of_one_trace: bool,
+    filter_names: Collection[str],
+    pass_choice: Literal["last", "finished"],
 ) -> Select[Any]:
-    """Restrict a query to the last pass of each annotator on each trace and taxonomy.
+    """Restrict a query to the last (or last finished) pass of each annotator on each trace.
 
     Adjudications and retests are never the last pass.
-
-    Args:
-        statement: The query on ``table``.
-        table: A table with the number of a pass in each row.
-        pass_choice: ``last`` for the last pass, ``finished`` for the last finished pass; None to
-            return the query unchanged.
-        filter_conditions: Returns the query's conditions on annotator, trace and taxonomy, for
-            another table.
-        of_one_trace: True for a query about one trace. For many traces, the last passes are looked
-            up together, because a look-up for each row would be slow.
     """
-    if pass_choice is None:
-        return statement
     passes = schema.passes
-    work_names = ("annotator", "trace_id", "taxonomy")
-    pass_conditions = [passes.c.withdrawn.is_(False), passes.c.kind.not_in(_OTHER_PASS_KINDS)]
+    conditions = [passes.c.withdrawn.is_(False), passes.c.kind.not_in(_OTHER_PASS_KINDS)]
     if pass_choice == "finished":
-        pass_conditions.append(passes.c.finished_at.is_not(None))
+        conditions.append(passes.c.finished_at.is_not(None))
+    work_names = ("annotator", "trace_id", "taxonomy")
+    work_columns = [passes.c[name] for name in work_names]
     last_number: ColumnElement[Any] = func.max(passes.c.number)
-    if of_one_trace:
+    if "trace_id" in filter_names:
         is_same_work = [passes.c[name] == table.c[name] for name in work_names]
-        last_number = select(last_number).where(*is_same_work, *pass_conditions).scalar_subquery()
-    else:
-        work_columns = [passes.c[name] for name in work_names]
+        last_number = select(last_number).where(*is_same_work, *conditions).scalar_subquery()
+    else:  # for many traces, a look-up for each row would be slow
+        is_filtered = (passes.c[name] == bindparam(name) for name in filter_names)
         last_passes = (
             select(*work_columns, last_number.label("last"))
-            .where(*filter_conditions(passes), *pass_conditions)
+            .where(*is_filtered, *conditions)
             .group_by(*work_columns)
             .subquery()
         )
@@ -143,7 +151,7 @@ def _in_last_pass(
 
 def labels(connection: Connection, **filters: Unpack[OfPass]) -> tuple[Label, ...]:
     """Return labels, sorted by trace, annotator, taxonomy, pass and id."""
-    statement, values = _ordered_query(schema.labels, filters, "id")
+    statement, values = _query(schema.labels, filters, last_column="id")
     return tuple(map(label_of, connection.execute(statement, values).mappings()))
 
 
@@ -155,11 +163,11 @@ def verdicts(connection: Connection, **filters: Unpack[OfPass]) -> tuple[Verdict
     labels_table = schema.labels
     verdicts_table = schema.verdicts
     key_columns = [labels_table.c[column.name] for column in verdicts_table.primary_key]
-    present_keys = connection.execute(
-        _filtered(select(*key_columns), labels_table, filters).distinct()
-    )
+    statement, values = _query(labels_table, filters)
+    present_keys = connection.execute(statement.with_only_columns(*key_columns).distinct(), values)
     by_key = {tuple(key): verdict_of((*key, VerdictValue.PRESENT)) for key in present_keys}
-    for row in connection.execute(_filtered(select(verdicts_table), verdicts_table, filters)):
+    statement, values = _query(verdicts_table, filters)
+    for row in connection.execute(statement, values):
         *key, _value = row
         by_key.setdefault(tuple(key), verdict_of(row))
     return tuple(
@@ -172,49 +180,14 @@ def verdicts(connection: Connection, **filters: Unpack[OfPass]) -> tuple[Verdict
 
 def reviews(connection: Connection, **filters: Unpack[OfPass]) -> tuple[Review, ...]:
     """Return reviews, sorted by trace, annotator, taxonomy, pass and suggestion."""
-    statement, values = _ordered_query(schema.reviews, filters, "suggestion")
+    statement, values = _query(schema.reviews, filters, last_column="suggestion")
     return tuple(map(review_of, connection.execute(statement, values)))
 
 
 def span_notes(connection: Connection, **filters: Unpack[OfPass]) -> tuple[SpanNote, ...]:
     """Return notes on spans, sorted by trace, annotator, taxonomy, pass and span."""
-    statement, values = _ordered_query(schema.span_notes, filters, "span_key")
+    statement, values = _query(schema.span_notes, filters, last_column="span_key")
     return tuple(map(span_note_of, connection.execute(statement, values)))
-
-
-def _ordered_query(
-    table: Table, filters: OfPass, last_column: str
-) -> tuple[Select[Any], dict[str, object]]:
-    """Return a sorted query for the rows that match filters, and the values of its parameters."""
-    requested_pass = filters.get("pass_number", "last")
-    values = {name: value for name, value in filters.items() if value is not None}
-    pass_choice = None if isinstance(requested_pass, int) else requested_pass
-    if not isinstance(requested_pass, int):  # the column holds numbers, no "last" or "finished"
-        values.pop("pass_number", None)
-    return _ordered_statement(table, tuple(sorted(values)), pass_choice, last_column), values
-
-
-@cache
-def _ordered_statement(
-    table: Table,
-    filter_names: tuple[str, ...],
-    pass_choice: Literal["last", "finished"] | None,
-    last_column: str,
-) -> Select[Any]:
-    """Return a sorted query on a table, with a parameter for each filter.
-
-    The query is cached, because building it takes longer than running it.
-    """
-
-    def conditions(filtered_table: Table) -> list[ColumnElement[bool]]:
-        return [filtered_table.c[name] == bindparam(name) for name in filter_names]
-
-    statement = select(table).where(*conditions(table))
-    statement = _in_last_pass(
-        statement, table, pass_choice, conditions, of_one_trace="trace_id" in filter_names
-    )
-    order = ("trace_id", "annotator", "taxonomy", "pass_number", last_column)
-    return statement.order_by(*(table.c[name] for name in order))
 
 
 def passes(connection: Connection, **filters: Unpack[OfWork]) -> tuple[Pass, ...]:
@@ -248,22 +221,14 @@ def finished_traces(connection: Connection, annotator: str, taxonomy: str) -> fr
         annotator: The annotator.
         taxonomy: The taxonomy.
     """
-    table = schema.passes
-    statement = (
-        select(table.c.trace_id, table.c.finished_at)
-        .where(
-            *_filter_conditions(table, {"annotator": annotator, "taxonomy": taxonomy}),
-            table.c.withdrawn.is_(False),
-            table.c.kind.not_in(_OTHER_PASS_KINDS),
-        )
-        .order_by(table.c.trace_id, table.c.number)
-    )
-    # Rows are sorted by pass, so the dictionary keeps the time of each trace's last pass.
-    finished_at_by_trace = dict(connection.execute(statement).all())
+    # Passes are sorted by number, so the dictionary keeps the last pass on each trace.
+    last_passes = {
+        trace_pass.trace_id: trace_pass
+        for trace_pass in passes(connection, annotator=annotator, taxonomy=taxonomy)
+        if trace_pass.kind.is_labelling
+    }
     return frozenset(
-        trace_id
-        for trace_id, finished_at in finished_at_by_trace.items()
-        if finished_at is not None
+        trace_id for trace_id, trace_pass in last_passes.items() if trace_pass.finished
     )
 
 
@@ -294,13 +259,13 @@ def reads(
     statement = select(table).where(
         *_filter_conditions(table, filters), table.c.kind == KIND_OF[SpansRead], in_passes
     )
-    rows = connection.execute(statement).mappings()
-    facts = [event.fact for event in readable_events(rows)]
-    readings = [fact for fact in facts if isinstance(fact, SpansRead)]
-    return SpansRead(
-        tuple(sorted({key for fact in readings for key in fact.keys})),
-        tuple(sorted({span_range for fact in readings for span_range in fact.ranges})),
-    )
+    keys: set[str] = set()
+    ranges: set[SpanRange] = set()
+    for event in readable_events(connection.execute(statement).mappings()):
+        if isinstance(event.fact, SpansRead):
+            keys.update(event.fact.keys)
+            ranges.update(event.fact.ranges)
+    return SpansRead(tuple(sorted(keys)), tuple(sorted(ranges)))
 
 
 def modes_to_look_at_again(
@@ -435,10 +400,9 @@ def label_counts(connection: Connection, annotator: str, taxonomy: str) -> dict[
         taxonomy: The taxonomy.
     """
     table = schema.labels
-    filters: OfPass = {"annotator": annotator, "taxonomy": taxonomy}
-    statement = _filtered(select(table.c.trace_id, func.count()), table, filters)
-    rows = connection.execute(statement.group_by(table.c.trace_id))
-    return dict(rows.all())
+    statement, values = _query(table, {"annotator": annotator, "taxonomy": taxonomy})
+    counts = statement.with_only_columns(table.c.trace_id, func.count()).group_by(table.c.trace_id)
+    return dict(connection.execute(counts, values).all())
 
 
 def waiting_counts(connection: Connection, annotator: str, taxonomy: str) -> dict[str, int]:

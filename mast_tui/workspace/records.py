@@ -345,7 +345,7 @@ class PersonChanges(Struct, frozen=True):
     ``passes_joined`` are open passes with additions. ``passes_finished`` are new passes or were
     open. ``passes_changed`` were finished before and have other content now.
     ``decisions_overruled`` counts decisions of others that lose their effect. ``overruled`` counts
-    these decisions, and guidelines and studies, by author and table. ``sight`` is the new setting
+    these decisions, and guidelines and studies, by author and table. ``blind`` is the new setting
     of blind work, if it changed. ``edited`` counts stored events with another content. ``broken``
     is the sequence number of the first event that does not fit its chain. ``needs`` are the names
     that ``--replace`` must give. ``refused`` is True if one is missing, ``replaced`` if all are
@@ -372,7 +372,7 @@ class PersonChanges(Struct, frozen=True):
     guidelines_written: int = 0
     studies_set: int = 0
     overruled: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    sight: bool | None = None
+    blind: bool | None = field(default=None, name="sight")
     edited: int = 0
     broken: int | None = None
     needs: tuple[str, ...] = ()

@@ -135,7 +135,7 @@ class SqliteFile(Database):
                 transaction.rollback()
 
     def _begin_transaction(self, annotators: Collection[str]) -> None:
-        self._check_same_files()
+        self.check_exists()
         self._writer.begin()
 
     def _run_statement(self, statement: str) -> object:
@@ -181,9 +181,6 @@ class SqliteFile(Database):
     # The file
 
     def check_exists(self) -> None:
-        self._check_same_files()
-
-    def _check_same_files(self) -> None:
         """Raise ``WorkspaceGone`` if the open files are no longer at their paths."""
         if self.path is not None and (self._is_gone or not self._has_same_files()):
             self._is_gone = True
@@ -215,7 +212,7 @@ class SqliteFile(Database):
             return False
         try:
             with self._readable_errors():
-                self._check_same_files()
+                self.check_exists()
                 earlier_version = self._data_version
                 self._data_version = int(self._run_pragma("data_version"))
         except sqlite3.OperationalError as error:
@@ -363,15 +360,10 @@ class SqliteFile(Database):
     def _stored_versions(self) -> tuple[int, int]:
         return int(self._run_pragma("application_id")), int(self._run_pragma("user_version"))
 
-    @contextmanager
-    def _preparing_transaction(self) -> Iterator[Connection]:
-        """Yield a connection in a transaction, before the file is used otherwise."""
-        with self._writer.begin():
-            yield self._writer
-
     def _create_tables(self) -> None:
         """Create the tables of a new file."""
-        with self._preparing_transaction() as connection:
+        connection = self._writer
+        with connection.begin():
             # Another program may have created them while this one waited.
             if self._stored_versions() != (0, 0):
                 return
@@ -385,12 +377,12 @@ class SqliteFile(Database):
 
     def _migrate_tables(self) -> None:
         """Migrate a file of an earlier version in one transaction."""
-        with self._preparing_transaction() as connection:
+        with self._writer.begin():
             # Another program may have migrated them while this one waited.
             application_id, version = self._stored_versions()
             check_version(self.name, application_id=application_id, version=version)
-            migrate(connection, version)
-            connection.exec_driver_sql(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            migrate(self._writer, version)
+            self._writer.exec_driver_sql(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
     def _set_journal_mode(self, mode: str) -> None:
         """Change the journal mode, and try again while another program has the file open.

@@ -24,7 +24,7 @@ from mast_tui.workspace.database import Database
 from mast_tui.workspace.events import append as recording
 from mast_tui.workspace.events import foreign as merging
 from mast_tui.workspace.events import state
-from mast_tui.workspace.events.chain import Foreign, edited_histories, examined
+from mast_tui.workspace.events.chain import ForeignEvents, edited_histories, with_checked_chains
 from mast_tui.workspace.events.changes import InForce, entries_in_force, read_state
 from mast_tui.workspace.events.model import Event, IdSource, now
 from mast_tui.workspace.events.state import rebuild
@@ -91,6 +91,19 @@ def writing(
     return method
 
 
+def by_database(
+    method: Callable[Concatenate[Database, P], Result],
+) -> Callable[Concatenate[Workspace, P], Result]:
+    """Turn a method of ``Database`` into one of the workspace."""
+
+    @wraps(method)
+    def of_workspace(self: Workspace, /, *args: P.args, **kwargs: P.kwargs) -> Result:
+        result: Result = getattr(self._database, method.__name__)(*args, **kwargs)
+        return result
+
+    return of_workspace
+
+
 def _open_server_database(url: str, *, create: bool, password: str | None) -> Database:
     """Connect to a server; raise ``WorkspaceError`` if its driver is not installed."""
     # The driver is optional, since workspaces in files do not need it.
@@ -125,10 +138,10 @@ class Workspace:
         """Open the workspace in a file or on a server.
 
         Args:
-                path: The file, ``:memory:`` to keep everything in memory, or the URL of a database
-                    on a server (``postgresql://…``). On a server nothing is created.
-                create: True to create a missing file and its folder.
-                password: The password of the server, if the user has typed one.
+            path: The file, ``:memory:`` to keep everything in memory, or the URL of a database
+                on a server (``postgresql://…``). On a server nothing is created.
+            create: True to create a missing file and its folder.
+            password: The password of the server, if the user has typed one.
 
         Raises:
             PasswordNeeded: The server needs a password, and none was found.
@@ -164,9 +177,7 @@ class Workspace:
         """The name in messages: the path or address."""
         return self._database.name
 
-    def close(self) -> None:
-        """Close the workspace; committed data is safe without this."""
-        self._database.close()
+    close = by_database(Database.close)
 
     @contextmanager
     def transaction(self, *, without_savepoints: bool = False) -> Iterator[None]:
@@ -185,31 +196,22 @@ class Workspace:
 
     # The whole workspace
 
-    def check_exists(self) -> None:
-        """Raise ``WorkspaceGone`` if the open file is no longer at its path."""
-        self._database.check_exists()
-
-    def changed_elsewhere(self) -> bool:
-        """Return whether another program has written since the last call."""
-        return self._database.changed_elsewhere()
+    check_exists = by_database(Database.check_exists)
+    changed_elsewhere = by_database(Database.changed_elsewhere)
 
     @property
     def presence(self) -> Presence | None:
         """The open traces of all programs; None for a file."""
         return self._database.presence
 
-    def checkpoint(self) -> None:
-        """Move all committed data into the main file, so that a copy of this file is complete."""
-        self._database.checkpoint()
+    checkpoint = by_database(Database.checkpoint)
 
     @property
     def last_write(self) -> float:
         """The time of this program's last write, by ``time.monotonic``."""
         return self._database.last_write
 
-    def check(self) -> None:
-        """Raise ``WorkspaceError`` if the database is damaged."""
-        self._database.check()
+    check = by_database(Database.check)
 
     def differences(self) -> tuple[StateDifference, ...]:
         """Return the rows of the state tables that do not follow from the events."""
@@ -228,13 +230,7 @@ class Workspace:
 
     event_count = reading(queries.event_count)
 
-    def copy_to(self, target: Path) -> None:
-        """Copy everything into a new file.
-
-        Raises:
-            WorkspaceError: The copy failed, and no file is left.
-        """
-        self._database.copy_to(target)
+    copy_to = by_database(Database.copy_to)
 
     def copy_into(self, other: Workspace) -> None:
         """Copy everything into an empty workspace.
@@ -265,9 +261,7 @@ class Workspace:
                         recording.forget(connection, without)
                 yield copy
 
-    def move_to(self, target: Path) -> None:
-        """Copy everything into a new file after the open file was deleted, and continue with it."""
-        self._database.move_to(target)
+    move_to = by_database(Database.move_to)
 
     # The team
 
@@ -276,13 +270,7 @@ class Workspace:
         """The connected member of a team; None for a file and for the owner."""
         return self._database.member
 
-    def team(self) -> tuple[Member, ...]:
-        """Return the members of the team by name.
-
-        Raises:
-            WorkspaceError: The workspace is a file.
-        """
-        return self._database.team()
+    team = by_database(Database.team)
 
     def add_member(self, name: str, role: TeamRole, *, assisted: bool = False) -> str | None:
         """Add a member to the team, or change the role of a member.
@@ -320,13 +308,7 @@ class Workspace:
         self._database.check_may_change_team()
         return self._database.remove_member(name)
 
-    def shows_who_is_connected(self) -> bool:
-        """Return whether members can see which other members are connected to the server.
-
-        Raises:
-            WorkspaceError: The workspace is a file.
-        """
-        return self._database.shows_who_is_connected()
+    shows_who_is_connected = by_database(Database.shows_who_is_connected)
 
     # Settings
 
@@ -613,7 +595,7 @@ class Workspace:
 
     def merge_events(
         self,
-        events: Iterable[Event] | Foreign,
+        events: Iterable[Event] | ForeignEvents,
         *,
         replacing: Collection[str] = (),
         in_force: InForce | None = None,
@@ -624,7 +606,7 @@ class Workspace:
         taxonomies and annotators of the events.
 
         Args:
-            events: The foreign events; call ``examined`` on them before a transaction begins.
+            events: The foreign events. Call ``with_checked_chains`` before a transaction begins.
             replacing: The people and judges whose earlier work may be replaced.
             in_force: The decisions, guidelines and studies that need consent to be replaced, as
                 ``entries_in_force`` returned them before an earlier merge; None for the current
@@ -638,7 +620,7 @@ class Workspace:
                 nothing was written.
             WorkspaceError: The events cannot be written.
         """
-        foreign = events if isinstance(events, Foreign) else examined(events)
+        foreign = events if isinstance(events, ForeignEvents) else with_checked_chains(events)
         with self._database.writing() as connection:
             return merging.merge(connection, foreign, replacing=replacing, in_force=in_force)
 

@@ -60,7 +60,7 @@ def annotated() -> AnnotatedWorkspace:
 
 
 def targets_by_side(group: ConflictGroup) -> dict[str, tuple[Target, ...]]:
-    return {side.annotator: side.targets for side in group.said}
+    return {side.annotator: side.targets for side in group.answers}
 
 
 def test_group_has_all_disputed_places_of_each_side(annotated: AnnotatedWorkspace) -> None:
@@ -69,7 +69,7 @@ def test_group_has_all_disputed_places_of_each_side(annotated: AnnotatedWorkspac
     group = group_of(work)
     assert group.kind is ConflictKind.PLACE
     assert targets_by_side(group) == {"ann": (target(12), target(40, 42)), "bob": (target(9),)}
-    assert group.where == target(9)
+    assert group.first_place == target(9)
     groups_by_trace = conflicts_by_trace(annotated.workspace, TAXONOMY, order_of=lambda _: order)
     assert [len(groups) for groups in groups_by_trace.values()] == [1]
     assert case_of(work).is_open

@@ -18,13 +18,13 @@ from mast_tui.study import Study
 from mast_tui.traces.library import samples_folder
 from mast_tui.workspace import NewEvent, PersonChanges, Workspace
 from mast_tui.workspace.events.types import (
+    BlindWorkSet,
     Fact,
     LabelAdded,
     LabelRemoved,
     PassFinished,
     PassStarted,
     PassUnfinished,
-    SightSet,
     SpansRead,
     StudySet,
     VerdictSet,
@@ -91,7 +91,7 @@ def workspace() -> Iterator[Workspace]:
     """A workspace in which mira has finished t1 and bob has begun it, both blind."""
     with closing(Workspace.open(":memory:")) as workspace:
         for name in ("mira", "bob"):
-            workspace.append([NewEvent(name, None, None, None, SightSet(None, True))])
+            workspace.append([NewEvent(name, None, None, None, BlindWorkSet(None, True))])
             add(workspace, name, PassStarted(PassKind.BLIND), LabelAdded(label(name)))
         add(workspace, "mira", PassFinished(read=1, spans=2))
         yield workspace

@@ -11,7 +11,7 @@ from mast_tui.labels import Label, PassKind, Target, VerdictValue
 from mast_tui.session import remember_person
 from mast_tui.study import Study
 from mast_tui.taxonomy.loader import load_mast, load_taxonomy
-from mast_tui.taxonomy.model import OPEN_SLUG
+from mast_tui.taxonomy.model import OPEN_CODE_SLUG
 from mast_tui.workspace import NewEvent, TraceRecord, Workspace
 from mast_tui.workspace.events.types import (
     Fact,
@@ -43,7 +43,9 @@ def label_trace(
 
 def open_label(annotator: str, trace_id: str, note: str) -> LabelAdded:
     name = f"{annotator}{trace_id}"
-    label = Label(name, annotator, trace_id, MAST.ref, OPEN_SLUG, Target("k1", "k1"), note=note)
+    label = Label(
+        name, annotator, trace_id, MAST.ref, OPEN_CODE_SLUG, Target("k1", "k1"), note=note
+    )
     return LabelAdded(label)
 
 

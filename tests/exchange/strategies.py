@@ -31,7 +31,7 @@ TEXT = st.lists(PIECES, min_size=1, max_size=8).map("".join)
 def traces(draw: st.DrawFn) -> tuple[TextSpan, ...]:
     """Draw a trace of one to four spans, with emoji and right-to-left text."""
     texts = draw(st.lists(TEXT, min_size=1, max_size=4))
-    return tuple(TextSpan(f"k{i}", f"#{i + 1} agent", text) for i, text in enumerate(texts))
+    return tuple(TextSpan(f"k{i}", text, f"#{i + 1} agent") for i, text in enumerate(texts))
 
 
 @st.composite

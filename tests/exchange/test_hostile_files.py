@@ -177,7 +177,7 @@ def valid_documents() -> dict[str, Any]:
     by_id = {label.id: label for label in labels}
     time = "2026-05-04T10:20:30Z"
     work = TraceWork("alice", "t", MAST.ref, labels=by_id, verdicts=verdicts, finished_at=time)
-    spans = (TextSpan("k", "#1 agent", "🚀 go"),)
+    spans = (TextSpan("k", "🚀 go", "#1 agent"),)
     mode = {"code": "A.1", "name": "n", "evidence": "e", "confidence": "high"}
     taxonomy = {"codes": [{"id": "A.1", "name": "n", "category": "A"}]}
     diagnosis = {"trace_id": "t", "failure_modes": [mode], "none_apply": False}

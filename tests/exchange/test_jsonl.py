@@ -40,6 +40,7 @@ from mast_tui.workspace import (
     schema,
 )
 from mast_tui.workspace.events.types import (
+    BlindWorkSet,
     Decided,
     Fact,
     GuidelineSet,
@@ -52,7 +53,6 @@ from mast_tui.workspace.events.types import (
     Revealed,
     ReviewGiven,
     ReviewSet,
-    SightSet,
     SpanNoteSet,
     SpansRead,
     StudySet,
@@ -147,7 +147,7 @@ def full_workspace(path: Path) -> Workspace:
     ]
     for name, trace, fact in facts:
         workspace.append([NewEvent(name, trace, MAST.ref, 1, fact)])
-    workspace.append([NewEvent("alice", None, None, None, SightSet(None, True))])
+    workspace.append([NewEvent("alice", None, None, None, BlindWorkSet(None, True))])
     study = Study(MAST.ref, ("alice", "bob"), batches=(("t",),), seed=3)
     guideline = Guideline(
         "g", MAST.modes[0].slug, "only with a reason", "alice", "2026-05-04T10:20:30Z"

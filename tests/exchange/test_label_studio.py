@@ -34,9 +34,9 @@ pytestmark = pytest.mark.slow
 JUDGE = "judge:rules@1"
 KINDS = {"alice": AnnotatorKind.HUMAN, JUDGE: AnnotatorKind.JUDGE}
 SPANS = (
-    TextSpan("k0", "#1 user", "start 🚀 here"),
-    TextSpan("k1", "#2 agent", "שלום world"),
-    TextSpan("k2", "#3 tool", "done"),
+    TextSpan("k0", "start 🚀 here", "#1 user"),
+    TextSpan("k1", "שלום world", "#2 agent"),
+    TextSpan("k2", "done", "#3 tool"),
 )
 
 
@@ -236,7 +236,7 @@ def test_problems_name_the_task_and_annotation(tmp_path: Path) -> None:
 def test_the_configuration_has_every_mode_once_per_control() -> None:
     escaped = replace(MAST, modes=(replace(MAST.modes[0], name="<&\"'> \u202e"), *MAST.modes[1:]))
     root = ET.fromstring(label_config(escaped))
-    names = [label_name(mode) for mode in (*escaped.modes, escaped.open_mode)]
+    names = [label_name(mode) for mode in (*escaped.modes, escaped.open_code_mode)]
     assert [element.get("value") for element in root.iter("Label")] == names
     assert [element.get("value") for element in root.iter("Choice")] == names * 3
     assert root.find("Paragraphs") is not None
@@ -281,7 +281,7 @@ def test_marks_are_the_labelled_text(data: st.DataObject) -> None:
 
 
 def test_empty_spans_are_marked_and_missing_traces_listed() -> None:
-    spans = (TextSpan("k", "#1 tool", ""), TextSpan("l", "#2 agent", "words"))
+    spans = (TextSpan("k", "", "#1 tool"), TextSpan("l", "words", "#2 agent"))
     label = Label("x", "a", "t", MAST.ref, "step_repetition", Target("k", "k"))
     (line,) = lines_of(TraceWork("a", "t", MAST.ref, labels={label.id: label}), spans)
     ((start, end, _),) = line["label"]

@@ -161,7 +161,7 @@ def test_exports_mark_merged_labels(filled: Workspace, traces: dict[str, Trace])
     def texts(trace_id: str) -> tuple[TextSpan, ...]:
         trace = traces[trace_id]
         keys = [trace.span(index).key for index in range(len(trace))]
-        return tuple(TextSpan(key, key, trace.text(i)) for i, key in enumerate(keys))
+        return tuple(TextSpan(key, trace.text(i), key) for i, key in enumerate(keys))
 
     def native_trace(trace_id: str) -> NativeTrace:
         return NativeTrace("langfuse", trace_id, lambda key: key)

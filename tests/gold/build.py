@@ -92,7 +92,7 @@ def decide(
     judge_seen: bool = False,
     adjudicator: str = "judy",
 ) -> Decision:
-    item = (conflict.mode, conflict.id, value, targets, sides, conflict.said)
+    item = (conflict.mode, conflict.id, value, targets, sides, conflict.answers)
     return Decision(*item, adjudicator, "2026-01-01T00:00:00Z", judge_seen)
 
 

@@ -99,10 +99,10 @@ def test_decision_on_a_place_follows_labels_that_move() -> None:
     result = gold([side("ann", target(18, 21)), side("bob", target(40))], decision)
     (mark,) = result.labels
     assert (mark.target, mark.changed) == (target(20), True)
-    assert [c.where for c in result.conflicts] == [target(40)]
+    assert [c.first_place for c in result.conflicts] == [target(40)]
     dropped = gold([side("ann", target(20, 21)), side("bob", target(40))], decide(conflict, ABSENT))
     assert dropped.labels == ()
-    assert [c.where for c in dropped.conflicts] == [target(40)]
+    assert [c.first_place for c in dropped.conflicts] == [target(40)]
 
 
 def test_later_of_a_verdict_and_a_moved_boundary_holds() -> None:

@@ -64,8 +64,8 @@ def test_different_verdicts_are_a_conflict(other: VerdictValue) -> None:
     assert result.labels == ()
     (conflict,) = result.conflicts
     assert (conflict.kind, conflict.mode) == (ConflictKind.VERDICT, MODE)
-    assert conflict.said == (SideAnswer("ann", PRESENT, (target(3),)), SideAnswer("bob", other))
-    assert conflict.where == target(3)
+    assert conflict.answers == (SideAnswer("ann", PRESENT, (target(3),)), SideAnswer("bob", other))
+    assert conflict.first_place == target(3)
 
 
 def test_majority_decides_verdicts_only_on_request_and_above_half() -> None:
@@ -157,7 +157,7 @@ def test_places_of_one_annotator_are_not_joined_by_those_of_another(
     assert result.labels == ()
     (conflict,) = result.conflicts
     assert conflict.kind is ConflictKind.PLACE
-    assert {answer.annotator: answer.targets for answer in conflict.said} == {
+    assert {answer.annotator: answer.targets for answer in conflict.answers} == {
         work.annotator: tuple(label.target for label in work.labels.values()) for work in sides
     }
     decided = gold(sides, decide(conflict, PRESENT, target(1), target(8), sides=("bob",)))
@@ -191,7 +191,7 @@ def test_boundaries_are_a_conflict_only_on_request() -> None:
     result = gold(sides, boundaries=True)
     assert result.labels == ()
     (conflict,) = result.conflicts
-    assert (conflict.kind, conflict.where) == (ConflictKind.PLACE, target(3, 8))
+    assert (conflict.kind, conflict.first_place) == (ConflictKind.PLACE, target(3, 8))
     same = [side("ann", target(3, 5)), side("bob", target(3, 5))]
     assert places(gold(same, boundaries=True)) == [(target(3, 5), UNANIMOUS, False)]
 
@@ -202,8 +202,8 @@ def test_place_of_one_of_two_annotators_is_a_conflict() -> None:
     assert places(result) == [(target(3), UNANIMOUS, False)]
     first, second = result.conflicts
     assert first.kind is second.kind is ConflictKind.PLACE
-    assert first.said == (SideAnswer("ann", PRESENT, (target(20),)), SideAnswer("bob", PRESENT))
-    assert second.said == (SideAnswer("ann", PRESENT), SideAnswer("bob", PRESENT, (target(40),)))
+    assert first.answers == (SideAnswer("ann", PRESENT, (target(20),)), SideAnswer("bob", PRESENT))
+    assert second.answers == (SideAnswer("ann", PRESENT), SideAnswer("bob", PRESENT, (target(40),)))
 
 
 def test_majority_takes_and_drops_places() -> None:
@@ -269,7 +269,7 @@ def test_deciding_every_conflict_leaves_none_and_keeps_every_settled_label(
         if not previous.conflicts:
             break
         conflict = previous.conflicts[0]
-        marked = tuple(dict.fromkeys(t for said in conflict.said for t in said.targets))
+        marked = tuple(dict.fromkeys(t for said in conflict.answers for t in said.targets))
         decisions.append(decide(conflict, PRESENT, *marked))
         after = gold(sides, *decisions, majority=majority, boundaries=boundaries)
         assert conflict.id not in {c.id for c in after.conflicts}

@@ -11,7 +11,7 @@ from mast_tui.figures.source.agreement import study_from_workspace
 from mast_tui.labels import Target, VerdictValue
 from mast_tui.session import Session, SessionError, visible_traces_for_agreement
 from mast_tui.session.open_codes import NO_WORDS, OpenCode, OpenCoding, grouped, open_coding
-from mast_tui.taxonomy.model import OPEN_SLUG
+from mast_tui.taxonomy.model import OPEN_CODE_SLUG
 from tests.figures.agreement.tables import agreement_document
 from tests.session.build import Desk, put, span
 from tests.session.studies import Class
@@ -26,7 +26,7 @@ def room() -> Iterator[Class]:
 
 
 def code_open(session: Session, words: str, number: int = 0) -> None:
-    session.edit_label(put(session, OPEN_SLUG, span(number)), note=words)
+    session.edit_label(put(session, OPEN_CODE_SLUG, span(number)), note=words)
 
 
 def seen_by(room: Class, name: str = "alice") -> OpenCoding:
@@ -43,7 +43,7 @@ def codes(*texts: str) -> list[OpenCode]:
 def test_open_codes_are_labels_without_mode() -> None:
     desk = Desk.set_up()
     session = desk.open()
-    change = session.toggle_label(OPEN_SLUG, span(1), suggestions_on_screen=False)
+    change = session.toggle_label(OPEN_CODE_SLUG, span(1), suggestions_on_screen=False)
     assert change.message == "0.0 None of these modes on #2"
     (label,) = session.labels
     session.edit_label(label.id, note="talks to the wrong pod")
@@ -53,10 +53,10 @@ def test_open_codes_are_labels_without_mode() -> None:
     session.redo()
     session.finish(open_modes="absent")
     (label,) = session.labels
-    assert label.mode == OPEN_SLUG
+    assert label.mode == OPEN_CODE_SLUG
     assert {session.verdict(mode) for mode in MODES} == {VerdictValue.ABSENT}
     with pytest.raises(SessionError, match="can only be a label on a place"):
-        desk.open("bob").set_verdict(OPEN_SLUG, VerdictValue.ABSENT)
+        desk.open("bob").set_verdict(OPEN_CODE_SLUG, VerdictValue.ABSENT)
 
 
 def test_agreement_counts_open_codes_apart(room: Class) -> None:

@@ -32,11 +32,11 @@ def test_runs_and_keys_are_equal_to_all_keys(single: list[int], runs: list[range
     for run in runs:
         read.add(SpansRead((), (SpanRange(f"k{run.start}", f"k{run.stop - 1}"),)))
     expected = sorted({*single, *indices_in(runs)})
-    assert indices_in(read.stretches()) == expected
+    assert indices_in(read.read_ranges()) == expected
     assert indices_in(read.unread()) == [i for i in range(SPANS) if i not in expected]
     assert (set(read), len(read)) == ({f"k{index}" for index in expected}, len(expected))
     assert [f"k{i}" in read for i in range(SPANS)] == [i in expected for i in range(SPANS)]
-    for one in (read.stretches(), read.unread()):
+    for one in (read.read_ranges(), read.unread()):
         assert all(a.stop < b.start for a, b in pairwise(one))
 
 
@@ -45,7 +45,7 @@ def test_unknown_spans_count_once_known() -> None:
     read.add(SpansRead(("later",), (SpanRange("k0", "k9"),)))
     assert "later" in read
     assert "k0" not in read
-    assert (read.stretches(), read.unread()) == ([], (range(1),))
+    assert (read.read_ranges(), read.unread()) == ([], (range(1),))
 
 
 def test_long_runs_are_written_by_their_ends() -> None:

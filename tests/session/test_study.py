@@ -26,7 +26,7 @@ from mast_tui.session import (
 )
 from mast_tui.study import OpenModes, retest_traces, withheld_traces
 from mast_tui.workspace import Workspace
-from mast_tui.workspace.events.types import SightSet
+from mast_tui.workspace.events.types import BlindWorkSet
 from tests.session.build import content, finding, put, span
 from tests.session.studies import Class, study_of
 from tests.workspace.build import MAST, MODES, state
@@ -135,8 +135,8 @@ def test_a_study_decides_on_blind_work() -> None:
     assert resolve_blind(room.workspace, "alice", taxonomy=MAST.ref)
     assert not resolve_blind(room.workspace, "alice", assisted=True, taxonomy=MAST.ref)
     assert resolve_blind(room.workspace, "alice", taxonomy=MAST.ref)
-    said = [e.fact for e in room.workspace.events() if isinstance(e.fact, SightSet)]
-    assert said == [SightSet(None, True), SightSet(True, False), SightSet(False, True)]
+    said = [e.fact for e in room.workspace.events() if isinstance(e.fact, BlindWorkSet)]
+    assert said == [BlindWorkSet(None, True), BlindWorkSet(True, False), BlindWorkSet(False, True)]
     assisted = Class().workspace
     assert resolve_blind(assisted, "alice", blind=True, taxonomy=MAST.ref)
     assert not resolve_blind(assisted, "alice", taxonomy=MAST.ref)

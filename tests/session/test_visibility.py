@@ -16,7 +16,7 @@ from mast_tui.session import (
     visible_traces_for_agreement,
 )
 from mast_tui.workspace import TraceRecord
-from mast_tui.workspace.events.types import PassFinished, PassStarted, SightSet
+from mast_tui.workspace.events.types import BlindWorkSet, PassFinished, PassStarted
 from tests.session.build import Desk, finding, put, span
 from tests.workspace.build import MAST, MODES, TRACE, event, trace_of
 
@@ -146,9 +146,9 @@ def test_blind_work_is_remembered(desk: Desk) -> None:
     assert not resolve_blind(workspace, "alice")
     assert resolve_blind(workspace, "alice", blind=True)
     assert [one.fact for one in workspace.events()] == [
-        SightSet(None, True),
-        SightSet(True, False),
-        SightSet(False, True),
+        BlindWorkSet(None, True),
+        BlindWorkSet(True, False),
+        BlindWorkSet(False, True),
     ]
     assert not resolve_blind(workspace, "bob")
     with pytest.raises(SessionError, match="exclude"):

@@ -15,7 +15,7 @@ from mast_tui.exchange.migration.mapping import taxonomy_toml, with_mode
 from mast_tui.judges.llm.prompt.taxonomy_text import taxonomy_text
 from mast_tui.taxonomy.changes import changes
 from mast_tui.taxonomy.loader import TaxonomyError, from_dict, load_mast, load_taxonomy, to_dict
-from mast_tui.taxonomy.model import OPEN_SLUG, Taxonomy, differences, lasting_places
+from mast_tui.taxonomy.model import OPEN_CODE_SLUG, Taxonomy, differences, lasting_places
 from mast_tui.workspace import Workspace
 from tests.taxonomy.rewording import changed
 
@@ -167,22 +167,22 @@ def test_two_zeros_name_the_open_mode() -> None:
     for taxonomy in (MAST, shop()):
         found = taxonomy.by_digits("0", "0")
         assert found is not None
-        assert found == taxonomy.open_mode == taxonomy.mode(OPEN_SLUG)
+        assert found == taxonomy.open_code_mode == taxonomy.mode(OPEN_CODE_SLUG)
         assert found not in taxonomy.modes
         assert taxonomy.all_modes == (*taxonomy.modes, found)
         assert taxonomy.keys_of(found) == "00"
-        assert taxonomy.find("0.0") == taxonomy.find(OPEN_SLUG) == found
+        assert taxonomy.find("0.0") == taxonomy.find(OPEN_CODE_SLUG) == found
 
 
 def test_a_file_may_rename_the_open_mode() -> None:
     own = shop(open={"code": "Z", "name": "Something else"})
-    assert (own.open_mode.code, own.open_mode.name) == ("Z", "Something else")
-    assert own.find("something else") == own.by_digits("0", "0") == own.open_mode
+    assert (own.open_code_mode.code, own.open_code_mode.name) == ("Z", "Something else")
+    assert own.find("something else") == own.by_digits("0", "0") == own.open_code_mode
     assert from_dict(to_dict(own)) == own
     assert own.identity == shop().identity
     digits = from_dict({**to_dict(MAST), "open": {"code": "9.9"}})
-    assert digits.by_digits("9", "9") == digits.open_mode
-    assert digits.keys_of(digits.open_mode) == "99"
+    assert digits.by_digits("9", "9") == digits.open_code_mode
+    assert digits.keys_of(digits.open_code_mode) == "99"
     assert digits.by_digits("0", "0") is None
     assert "open" not in to_dict(MAST)
 
@@ -191,16 +191,16 @@ def test_a_mode_keeps_the_code_and_slug_of_the_open_mode() -> None:
     coded = changed(MAST, lambda modes: [replace(modes[0], code="0.0"), *modes[1:]], "9")
     assert coded.by_digits("0", "0") == coded.modes[0]
     assert coded.find("0.0") == coded.modes[0]
-    assert coded.open_mode.code == OPEN_SLUG
+    assert coded.open_code_mode.code == OPEN_CODE_SLUG
     named = changed(
         MAST,
         lambda modes: (
             [replace(mode, confusable=()) for mode in modes[:-1]]
-            + [replace(modes[-1], slug=OPEN_SLUG, confusable=())]
+            + [replace(modes[-1], slug=OPEN_CODE_SLUG, confusable=())]
         ),
         "9",
     )
-    assert named.open_mode == named.modes[-1]
+    assert named.open_code_mode == named.modes[-1]
     assert named.all_modes == named.modes
 
 

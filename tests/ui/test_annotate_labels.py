@@ -161,7 +161,7 @@ def test_each_pair_of_digits_is_a_mode_or_refused(
 ) -> None:
     by_keys = {taxonomy.keys_of(mode): mode for mode in taxonomy.modes}
     if purpose is VerdictValue.PRESENT:
-        by_keys["00"] = taxonomy.open_mode
+        by_keys["00"] = taxonomy.open_code_mode
     firsts = {keys[0] for keys in by_keys}
     for first, second in product(DIGITS, DIGITS):
         begun = typed(taxonomy, first, purpose)

@@ -11,7 +11,7 @@ from mast_tui.labels import Target
 from mast_tui.session import Session
 from mast_tui.session.open_codes import CodedTrace, Saturation
 from mast_tui.taxonomy.loader import load_taxonomy
-from mast_tui.taxonomy.model import OPEN_SLUG
+from mast_tui.taxonomy.model import OPEN_CODE_SLUG
 from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.dialogs.dialog import NoteScreen
 from mast_tui.ui.open_codes import BARS, OpenCodesScreen, saturation_line
@@ -36,7 +36,7 @@ def write_open_code(
         trace = team.trace(name)
         session = Session.open(store, trace, MAST, annotator, blind=False)
         key = trace.span(number - 1).key
-        session.toggle_label(OPEN_SLUG, Target(key, key), suggestions_on_screen=False)
+        session.toggle_label(OPEN_CODE_SLUG, Target(key, key), suggestions_on_screen=False)
         (label,) = session.labels_at(key)
         session.edit_label(label.id, note=note)
         if finish:
@@ -44,7 +44,7 @@ def write_open_code(
 
 
 def open_labels(on: Stage) -> list[tuple[str, str | None]]:
-    return [(x.note, x.target.first) for x in on.session.labels if x.mode == OPEN_SLUG]
+    return [(x.note, x.target.first) for x in on.session.labels if x.mode == OPEN_CODE_SLUG]
 
 
 async def test_open_labels_ask_for_a_note(small: Path) -> None:
@@ -162,7 +162,7 @@ async def test_marked_codes_become_a_mode(team: TeamDir) -> None:
     assert load_taxonomy(file).mode("unasked_restart").code == "1.6"
     with team.store() as store:
         modes = {label.mode for label in store.labels(taxonomy="mast@3+1")}
-        assert modes == {"unasked_restart", OPEN_SLUG}
+        assert modes == {"unasked_restart", OPEN_CODE_SLUG}
 
 
 def test_saturation_is_drawn() -> None:

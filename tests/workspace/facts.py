@@ -98,7 +98,7 @@ decisions = st.none() | st.builds(
     value=st.sampled_from(VerdictValue),
     targets=st.lists(targets, max_size=2).map(tuple),
     sides=st.lists(names, max_size=2).map(tuple),
-    said=st.lists(side_answers, max_size=2).map(tuple),
+    answers=st.lists(side_answers, max_size=2).map(tuple),
     decided_by=names,
     decided_at=times,
     judge_seen=st.booleans(),

@@ -17,7 +17,7 @@ from mast_tui.exchange.jsonl import workspace_lines
 from mast_tui.gold import Guideline
 from mast_tui.study import Release, Study
 from mast_tui.workspace import Event, NewEvent, TraceRecord, Workspace
-from mast_tui.workspace.events.chain import LENGTH, digest, examined, first_break
+from mast_tui.workspace.events.chain import LENGTH, digest, first_break, with_checked_chains
 from mast_tui.workspace.events.codec import fact_to_values
 from mast_tui.workspace.events.model import event_from_dict, event_to_dict
 from mast_tui.workspace.events.types import (
@@ -70,16 +70,16 @@ def test_each_event_of_a_person_is_chained_to_the_one_before(workspace: Workspac
     judged = label(workspace, annotator="judge:rules@1")
     workspace.append([event(LabelAdded(judged), annotator="judge:rules@1")])
     events = list(workspace.events(annotator="alice"))
-    chains = [row.chain for row in events]
+    chains = [row.chain_hash for row in events]
     assert len(set(chains)) == 4
     assert {len(chain or "") for chain in chains} == {LENGTH}
-    assert [row.chain for row in workspace.events(annotator="judge:rules@1")] == [None]
+    assert [row.chain_hash for row in workspace.events(annotator="judge:rules@1")] == [None]
     assert first_break(events) is None
     assert first_break(events[1:]) == events[1]
     assert first_break([events[0], *events[2:]]) == events[2]
-    unchained = examined([replace(row, chain=None) for row in reversed(events)])
-    assert [row.chain for row in unchained.events] == chains
-    assert unchained.broken == {}
+    unchained = with_checked_chains([replace(row, chain_hash=None) for row in reversed(events)])
+    assert [row.chain_hash for row in unchained.events] == chains
+    assert unchained.first_broken == {}
     # A whole number is hashed as the fraction that is read back.
     added = replace(label(workspace), confidence=1)
     workspace.append([event(LabelAdded(added))])
@@ -139,7 +139,7 @@ def test_chains_computed_on_two_machines_become_one(seconds: int) -> None:
             merge(merged, first)
             merge(merged, second)
             merged.append([event(SpansRead((f"k{seconds}",)))])
-            unchained = [replace(row, chain=None) for row in merged.events()]
+            unchained = [replace(row, chain_hash=None) for row in merged.events()]
         for workspace, events in ((first, unchained), (second, unchained[::-1])):
             workspace.merge_events(events)
             assert workspace.edited_histories() == ()

@@ -173,7 +173,7 @@ def test_altered_event_is_refused_unless_it_replaces_ours(
     (stored,) = workspace.events()
     other.append([event(LabelAdded(replace(original, note="altered")))])
     (altered,) = other.events()
-    incoming = [replace(altered, id=stored.id, chain=None)]
+    incoming = [replace(altered, id=stored.id, chain_hash=None)]
     with pytest.raises(MergeRefused) as refused:
         workspace.merge_events(incoming)
     (person,) = refused.value.people

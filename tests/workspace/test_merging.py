@@ -13,6 +13,7 @@ from mast_tui.study import Assignment, Draw, Membership, Release, Study
 from mast_tui.workspace import NewEvent, RunTrace, TraceRecord, Workspace
 from mast_tui.workspace.events.changes import only_adds
 from mast_tui.workspace.events.types import (
+    BlindWorkSet,
     Fact,
     GuidelineSet,
     LabelAdded,
@@ -20,7 +21,6 @@ from mast_tui.workspace.events.types import (
     LabelRemoved,
     PassFinished,
     PassStarted,
-    SightSet,
     StudySet,
     VerdictSet,
 )
@@ -183,7 +183,7 @@ def test_events_that_only_add_are_distinguished_from_changes(target: Workspace) 
         "start": PassStarted(PassKind.BLIND),
         "label": LabelAdded(label(target)),
         "finish": PassFinished(),
-        "sight": SightSet(None, True),
+        "sight": BlindWorkSet(None, True),
         "verdict removed": VerdictSet(MAST.modes[0].slug, VerdictValue.ABSENT, None),
     }
     target.append([event(fact) for fact in facts.values()])

@@ -127,7 +127,7 @@ def test_file_of_an_early_version_keeps_its_content_and_gets_todays_tables(
         workspace.rebuild()
         assert content(workspace) == expected
         assert workspace.edited_histories() == ()
-        chained = {row.annotator: row.chain is not None for row in workspace.events()}
+        chained = {row.annotator: row.chain_hash is not None for row in workspace.events()}
         assert chained == {"alice": True, JUDGE: False}
         assert workspace.unfinished_run(JUDGE, MAST.ref) is None
     assert shape(old) == shape(tmp_path / "today.db")

@@ -25,6 +25,7 @@ from mast_tui.workspace import NewEvent, Workspace, WorkspaceError
 from mast_tui.workspace.events.model import Event
 from mast_tui.workspace.events.types import (
     FACT_TYPES,
+    BlindWorkSet,
     Decided,
     Fact,
     GuidelineSet,
@@ -41,7 +42,6 @@ from mast_tui.workspace.events.types import (
     Revealed,
     ReviewGiven,
     ReviewSet,
-    SightSet,
     SpanNoteSet,
     SpanRange,
     SpansRead,
@@ -127,7 +127,7 @@ def facts_of(workspace: Workspace) -> list[tuple[int | None, Fact]]:
         PassStarted(PassKind.RETEST, 1),
     ]
     return [
-        (None, SightSet(None, True)),
+        (None, BlindWorkSet(None, True)),
         *((1, fact) for fact in first),
         *((2, fact) for fact in second),
         (2, PassWithdrawn(PassKind.RETEST, 1)),

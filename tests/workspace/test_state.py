@@ -12,13 +12,13 @@ from mast_tui.taxonomy.loader import from_dict, to_dict
 from mast_tui.workspace import Workspace, WorkspaceError
 from mast_tui.workspace.events.model import IdSource, uuid7
 from mast_tui.workspace.events.types import (
+    BlindWorkSet,
     Fact,
     LabelAdded,
     LabelRemoved,
     PassFinished,
     PassStarted,
     PassWithdrawn,
-    SightSet,
     SpansRead,
     VerdictSet,
 )
@@ -61,7 +61,9 @@ def test_events_register_annotators_and_their_blindness(workspace: Workspace) ->
     for name in ("alice", "bob", "judge:rules@1"):
         start_pass(workspace, annotator=name)
     for blind in (True, False, True):
-        workspace.append([event(SightSet(None, blind))._replace(trace_id=None, pass_number=None)])
+        workspace.append(
+            [event(BlindWorkSet(None, blind))._replace(trace_id=None, pass_number=None)]
+        )
     assert [(row.name, row.kind, row.blind) for row in workspace.annotators()] == [
         ("alice", HUMAN, True),
         ("bob", HUMAN, None),

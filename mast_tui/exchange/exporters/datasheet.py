@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +19,7 @@ from mast_tui.exchange.errors import ExchangeError
 from mast_tui.figures.agreement.report import Agreement
 from mast_tui.figures.judge.report import JudgeReport
 from mast_tui.gold.model import SETTLED, GoldMixJson, gold_words
+from mast_tui.grouping import values_by_key
 from mast_tui.labels import PassKind
 from mast_tui.reports.agreement import agreement_report
 from mast_tui.reports.judge import judges_section
@@ -256,23 +257,7 @@ def _annotator_lines(document: Values) -> list[str]:
     """Return a table of the annotators."""
     # An entry is the work of an annotator on a trace.
     works = [work for trace in document["traces"] for work in trace["annotators"]]
-    rows = []
-    for name in sorted({work["name"] for work in works}):
-        own_works = [work for work in works if work["name"] == name]
-        times = sorted(work["finished_at"] for work in own_works if work["finished_at"])
-        days = f"{times[0][:10]} to {times[-1][:10]}" if times else "not noted"
-        judge_seen_count = sum(bool(work["judge_seen"]) for work in own_works)
-        rows.append(
-            [
-                plain(name),
-                ", ".join(sorted({plain(work["kind"]) for work in own_works})),
-                str(len(own_works)),
-                _count_list(work["pass_kind"] or "unknown" for work in own_works),
-                str(judge_seen_count),
-                str(sum(len(work["labels"]) for work in own_works)),
-                plain(days),
-            ]
-        )
+    works_by_name = values_by_key((work["name"], work) for work in works)
     heads = (
         *("annotator", "kind", "traces", "conditions", "suggestions on screen", "labels"),
         "finished",
@@ -285,13 +270,27 @@ def _annotator_lines(document: Values) -> list[str]:
     lines = [
         "## Who labelled, how and when",
         "",
-        *table(heads, rows),
+        *table(heads, [_annotator_row(*item) for item in sorted(works_by_name.items())]),
         "",
         annotators_per_trace or "Nobody.",
     ]
     if any(work["pass_kind"] == PassKind.SECOND_LOOK for work in works):
         lines += ["", "`second_look`: the annotator changed the labels after finishing the trace."]
     return [*lines, *_minute_lines(document.get("minutes_per_trace"))]
+
+
+def _annotator_row(name: str, works: Sequence[Values]) -> list[str]:
+    """Return the row of an annotator with these works."""
+    times = sorted(work["finished_at"] for work in works if work["finished_at"])
+    return [
+        plain(name),
+        ", ".join(sorted({plain(work["kind"]) for work in works})),
+        str(len(works)),
+        _count_list(work["pass_kind"] or "unknown" for work in works),
+        str(sum(bool(work["judge_seen"]) for work in works)),
+        str(sum(len(work["labels"]) for work in works)),
+        plain(f"{times[0][:10]} to {times[-1][:10]}" if times else "not noted"),
+    ]
 
 
 def _minute_lines(minutes: Values | None) -> list[str]:
@@ -482,11 +481,11 @@ def _left_out_lines(document: Values) -> list[str]:
     ]
 
 
-def _hidden_lines(sight: Values | None) -> Iterator[str]:
-    if sight is not None and sight["left_out"]:
+def _hidden_lines(visibility: Values | None) -> Iterator[str]:
+    if visibility is not None and visibility["left_out"]:
         yield (
-            f"- Traces still hidden from {plain(sight['annotator'])}, who exported this: "
-            f"{sight['left_out']}"
+            f"- Traces still hidden from {plain(visibility['annotator'])}, who exported this: "
+            f"{visibility['left_out']}"
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -41,7 +40,7 @@ from mast_tui.exchange.formats import (
     FormatContent,
     Reporter,
 )
-from mast_tui.exchange.jsonl import workspace_lines
+from mast_tui.exchange.jsonl import json_document, json_line, workspace_lines
 from mast_tui.exchange.label_studio import (
     CONFIG_MARK,
     META,
@@ -53,7 +52,6 @@ from mast_tui.exchange.label_studio import (
 )
 from mast_tui.exchange.mast_data import mast_data_records
 from mast_tui.exchange.selection import (
-    GOLD,
     WorkMasks,
     check_ordered,
     first_names,
@@ -69,7 +67,7 @@ from mast_tui.figures.judge.input import GoldReference, JudgeInput, judge_input_
 from mast_tui.figures.judge.report import JudgeReport, judge_json, judge_report
 from mast_tui.figures.source.agreement import span_input_from_workspace, study_from_workspace
 from mast_tui.figures.spans.report import span_figures
-from mast_tui.labels import AnnotatorKind, Target, TraceWork, VerdictValue, annotator_kind
+from mast_tui.labels import GOLD, AnnotatorKind, Target, TraceWork, VerdictValue, is_judge
 from mast_tui.output_files import Outputs, is_stream
 from mast_tui.safe_text import one_line
 from mast_tui.session import Viewer, hidden_traces_text, visibility_json
@@ -110,7 +108,7 @@ def doccano_lines(
         record = records.get(trace_id, TraceRecord(trace_id))
         for work in trace_work:
             values = _line_values(work, taxonomy, spans, record)
-            lines.append(json.dumps(values, ensure_ascii=False) + "\n")
+            lines.append(json_line(values))
     return lines, missing
 
 
@@ -224,18 +222,20 @@ def written_lines(output: str, counts: Mapping[str, Any]) -> list[str]:
     return [f"{output}: {', '.join(contents)}", *other_lines]
 
 
-def left_out_lines(counts: Mapping[str, Any], file_format: str, *, sight: bool = True) -> list[str]:
+def left_out_lines(
+    counts: Mapping[str, Any], file_format: str, *, hidden_traces: bool = True
+) -> list[str]:
     """Return lines on the contents that an export lacks, with reason and remedy.
 
     Args:
         counts: The counts of the export.
         file_format: The name of the export's format.
-        sight: Mention traces that are hidden from the viewer.
+        hidden_traces: Mention traces that are hidden from the viewer.
     """
     lines = []
-    hidden = counts.get("sight")
-    if sight and hidden is not None and hidden["left_out"]:
-        lines.append(hidden_traces_text(hidden["annotator"], hidden["left_out"]))
+    visibility = counts.get("sight")
+    if hidden_traces and visibility is not None and visibility["left_out"]:
+        lines.append(hidden_traces_text(visibility["annotator"], visibility["left_out"]))
     missing = counts.get("without_text", 0)
     if missing:
         lines.append(
@@ -333,7 +333,7 @@ def add_gold(request: ExportRequest, outputs: Outputs) -> Counts:
         citation = citation_file(document)
         if citation is not None:
             paths += _add_companion(request, outputs, CITATION_FILE, citation, CITATION_MARK)
-        outputs.add(request.output, _json_text(document))
+        outputs.add(request.output, json_document(document))
         return paths
 
     return _add_gold_document(request, add_files)
@@ -365,7 +365,6 @@ def _add_gold_document(
     Raises:
         MastError: There is no gold, or the viewer may see none of it.
     """
-    viewer = request.viewer
     request.stage("Reading the gold")
     entries = gold_entries(
         request.workspace,
@@ -375,13 +374,7 @@ def _add_gold_document(
         settled_only=request.gold == "settled",
     )
     _check_ordered(request, entries)
-    trace_ids = {entry.trace.trace_id for entry in entries}
-    visible = set(filter(viewer.may_see_others, trace_ids))
-    if not visible:
-        raise MastError(_no_gold_text(request, len(trace_ids)))
-    sight = visibility_json(viewer, trace_ids - visible)
-    viewer.reveal(visible, judges=True)
-    visible_entries = _visible_entries(request, entries, visible)
+    visible_entries, visibility = _reveal_gold(request, entries)
     request.stage("Counting agreement")
     agreement = _agreement_of_sides(request)
     request.stage("Comparing judges with the gold")
@@ -394,9 +387,9 @@ def _add_gold_document(
         visible_entries,
         judges={name: judge_json(report) for name, report in judges.items()},
         rules=GoldRules(request.majority, request.gold == "settled"),
-        traces=viewer.traces,
+        traces=request.viewer.traces,
     )
-    document |= sight
+    document |= visibility
     if request.pseudonyms is not None:
         letters = request.pseudonyms.letters
         in_document = request.pseudonyms.in_document
@@ -411,24 +404,38 @@ def _add_gold_document(
         "taxonomy": request.taxonomy.ref,
         **_gold_counts(document),
         "beside": add_files(document, datasheet(document, agreement, judges)),
-        **sight,
+        **visibility,
     }
 
 
-def _visible_entries(
-    request: ExportRequest, entries: Iterable[GoldWithSides], visible: Collection[str]
-) -> list[GoldWithSides]:
-    """Return the gold of the visible traces, without hidden outcomes and with masked texts."""
-    may_see_outcome = request.viewer.may_see_outcomes()
+def _reveal_gold(
+    request: ExportRequest, entries: Sequence[GoldWithSides]
+) -> tuple[list[GoldWithSides], Counts]:
+    """Return the gold of the visible traces, and the JSON values on hidden traces.
+
+    Hidden outcomes are left out, and texts are masked. The viewer's history records the traces as
+    seen.
+
+    Raises:
+        MastError: There is no gold, or the viewer may see none of it.
+    """
+    viewer = request.viewer
+    trace_ids = {entry.trace.trace_id for entry in entries}
+    visible = set(filter(viewer.may_see_others, trace_ids))
+    if not visible:
+        raise MastError(_no_gold_text(request, len(trace_ids)))
+    visibility = visibility_json(viewer, trace_ids - visible)
+    viewer.reveal(visible, judges=True)
+    may_see_outcome = viewer.may_see_outcomes()
     visible_entries = [
         replace(entry, trace=without_hidden_outcome(entry.trace, may_see_outcome))
         for entry in entries
         if entry.trace.trace_id in visible
     ]
-    if request.masks is None:
-        return visible_entries
-    work_masks = WorkMasks(request.masks, redacted_from_files(request.workspace, request.masks))
-    return [work_masks.gold_entry(entry) for entry in visible_entries]
+    if request.masks is not None:
+        work_masks = WorkMasks(request.masks, redacted_from_files(request.workspace, request.masks))
+        visible_entries = [work_masks.gold_entry(entry) for entry in visible_entries]
+    return visible_entries, visibility
 
 
 def _gold_counts(document: Mapping[str, Any]) -> Counts:
@@ -737,7 +744,7 @@ def csv_wide_text(labels: LabelsToWrite) -> LabelText:
 def mast_data_text(labels: LabelsToWrite) -> LabelText:
     """Return the records of ``mast-data``."""
     records = mast_data_records(labels.work, labels.records, labels.request.taxonomy)
-    return _json_text(records), {"labels": 0, "records": len(records)}
+    return json_document(records), {"labels": 0, "records": len(records)}
 
 
 def label_studio_text(labels: LabelsToWrite) -> LabelText:
@@ -746,7 +753,7 @@ def label_studio_text(labels: LabelsToWrite) -> LabelText:
     texts = labels.with_progress(texts_from_files(request.workspace, request.masks))
     tasks = label_studio_tasks(labels.work, request.taxonomy, labels.records, labels.kinds, texts)
     config = label_config(request.taxonomy)
-    return _json_text(tasks), {
+    return json_document(tasks), {
         "without_text": sum(not task["meta"][META]["texts"] for task in tasks),
         "beside": _add_companion(
             request, labels.outputs, request.format.companion, config, CONFIG_MARK
@@ -791,7 +798,7 @@ def reveal_work(viewer: Viewer, all_work: Sequence[TraceWork]) -> list[TraceWork
         work
         for work in all_work
         if work.annotator != viewer.name
-        and annotator_kind(work.annotator) is not AnnotatorKind.JUDGE
+        and not is_judge(work.annotator)
         and viewer.may_see_others(work.trace_id)
     ]
     viewer.reveal(work.trace_id for work in others_work)
@@ -801,7 +808,7 @@ def reveal_work(viewer: Viewer, all_work: Sequence[TraceWork]) -> list[TraceWork
     def is_visible(work: TraceWork) -> bool:
         if work.annotator == viewer.name:
             return True
-        if annotator_kind(work.annotator) is AnnotatorKind.JUDGE:
+        if is_judge(work.annotator):
             return may_see_judges(work.trace_id)
         return viewer.may_see_others(work.trace_id)
 
@@ -820,7 +827,3 @@ def without_hidden_outcome(
     if may_see_outcome(record.trace_id):
         return record
     return structs.replace(record, outcome=Outcome.UNKNOWN, score=None)
-
-
-def _json_text(document: object) -> str:
-    return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1) + "\n"

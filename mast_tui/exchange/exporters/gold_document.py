@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
@@ -16,8 +16,8 @@ from mast_tui.adjudication import guidelines_document
 from mast_tui.figures.time_study import minutes_summary
 from mast_tui.gold import Conflict, Decision, GoldLabel, GoldTrace, GoldVerdict, Order, Resolution
 from mast_tui.gold.model import GoldMixJson, gold_mix, source_if_counted
+from mast_tui.grouping import values_by_key
 from mast_tui.labels import (
-    JUDGE_PREFIX,
     Label,
     Pass,
     PassKind,
@@ -25,13 +25,15 @@ from mast_tui.labels import (
     TraceWork,
     annotator_kind,
     finished_by,
+    is_judge,
 )
 from mast_tui.study import Study, is_expected
-from mast_tui.taxonomy.model import Mode, Taxonomy
+from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.events.codec import study_to_values
-from mast_tui.workspace.events.types import Revealed, SightSet
+from mast_tui.workspace.events.types import BlindWorkSet, Revealed
 from mast_tui.workspace.records import TraceRecord
+from mast_tui.workspace.registers.taxonomies import RevisionJson
 
 FORMAT: Final = "mast-tui-gold"
 VERSION: Final = 2
@@ -105,20 +107,14 @@ def gold_document(
     passes = [
         trace_pass for trace_pass in all_passes if traces is None or trace_pass.trace_id in traces
     ]
-    finished_works = _readings(trace_pass for trace_pass in passes if trace_pass.finished)
+    finished_works = _labelled_works(trace_pass for trace_pass in passes if trace_pass.finished)
     outsiders = workspace.outside_study(ref) - gold_annotators
     study = workspace.study(ref)
-    decisions = [decision for entry in entries for decision in entry.decisions]
     return {
         "format": FORMAT,
         "version": VERSION,
         "tool": {"name": "mast-tui", "version": __version__},
-        "taxonomy": {
-            "ref": ref,
-            "content_hash": taxonomy.content_hash,
-            "revisions": list(workspace.revisions_read(ref)),
-            "modes": [_mode_values(mode, taxonomy) for mode in taxonomy.modes],
-        },
+        "taxonomy": _taxonomy_values(taxonomy, workspace.revisions_read(ref)),
         "majority": rules.majority,
         "gold": _gold_sources(
             entries,
@@ -140,15 +136,7 @@ def gold_document(
         "left_out": {"unfinished": _unfinished_counts(all_passes, study)}
         | _left_out_values(passes, gold_annotators),
         "unordered": sum(entry.unordered for entry in entries),
-        "set": {
-            "last_decision_at": max((decision.decided_at for decision in decisions), default=None),
-            # All disputed places of a mode in a trace are one conflict.
-            "place_decisions": _counts_by_name(
-                name
-                for entry in entries
-                for name, _ in {(d.decided_by, d.mode) for d in entry.decisions if not d.is_verdict}
-            ),
-        },
+        "set": _decision_facts([entry.decisions for entry in entries]),
     }
 
 
@@ -156,19 +144,19 @@ _Work = tuple[str, str]
 """An annotator's name and a trace id."""
 
 
-def _readings(passes: Iterable[Pass]) -> set[_Work]:
+def _labelled_works(passes: Iterable[Pass]) -> set[_Work]:
     """Return the annotators and traces of passes that are no adjudications or retests."""
     return {
         (trace_pass.annotator, trace_pass.trace_id)
         for trace_pass in passes
-        if trace_pass.kind.is_reading
+        if trace_pass.kind.is_labelling
     }
 
 
 def _unfinished_counts(passes: Sequence[Pass], study: Study | None) -> dict[str, int]:
     """Return the number of expected traces that each person has begun and not finished."""
-    started = _readings(passes)
-    finished = _readings(trace_pass for trace_pass in passes if trace_pass.finished)
+    started = _labelled_works(passes)
+    finished = _labelled_works(trace_pass for trace_pass in passes if trace_pass.finished)
     return _counts_by_name(
         name
         for name, trace in started - finished
@@ -183,7 +171,7 @@ def _left_out_values(passes: Sequence[Pass], gold_annotators: Container[str]) ->
         for trace_pass in passes
         if trace_pass.kind is PassKind.RETEST and trace_pass.finished
     )
-    judges = {name for name, _ in _readings(passes) if name.startswith(JUDGE_PREFIX)}
+    judges = {name for name, _ in _labelled_works(passes) if is_judge(name)}
     return {
         "retests": _counts_by_name(retests),
         "judges": sorted(name for name in judges if name not in gold_annotators),
@@ -214,8 +202,8 @@ def events_hash(workspace: Workspace, taxonomy: str) -> str:
     """
     digest = hashlib.sha256()
     for event in workspace.events(taxonomy=taxonomy):
-        if not isinstance(event.fact, Revealed | SightSet):
-            digest.update(f"{event.id} {event.chain or ''}\n".encode())
+        if not isinstance(event.fact, Revealed | BlindWorkSet):
+            digest.update(f"{event.id} {event.chain_hash or ''}\n".encode())
     return digest.hexdigest()
 
 
@@ -237,10 +225,9 @@ def with_set_facts(
     decided = [
         (trace, verdict) for trace, _, verdict in verdicts if verdict["decided_by"] is not None
     ]
-    answered_by_code = defaultdict[str, list[Values]](list)
-    for _, code, verdict in verdicts:
-        if any(verdict["sides"].values()):
-            answered_by_code[code].append(verdict)
+    answered_by_code = values_by_key(
+        (code, verdict) for _, code, verdict in verdicts if any(verdict["sides"].values())
+    )
     facts = {
         "version": (datasheet_values or {}).get("version"),
         "content_hash": content_hash(document),
@@ -252,7 +239,7 @@ def with_set_facts(
             for trace, verdict in decided
         ),
         "modes": {
-            mode["code"]: _resolution_shares(answered_by_code[mode["code"]])
+            mode["code"]: _resolution_shares(answered_by_code.get(mode["code"], ()))
             for mode in document["taxonomy"]["modes"]
         },
     }
@@ -274,15 +261,41 @@ def _counts_by_name(names: Iterable[str]) -> dict[str, int]:
     return dict(sorted(Counter(names).items()))
 
 
-def _mode_values(mode: Mode, taxonomy: Taxonomy) -> Values:
+def _taxonomy_values(taxonomy: Taxonomy, revisions: Iterable[RevisionJson]) -> Values:
+    """Return the JSON values of a taxonomy, with the revisions that annotators read."""
+    modes = [
+        {
+            "code": mode.code,
+            "slug": mode.slug,
+            "name": mode.name,
+            "category": taxonomy.title(mode.category),
+            "definition": mode.definition,
+            "applies": list(mode.applies),
+            "applies_not": list(mode.applies_not),
+        }
+        for mode in taxonomy.modes
+    ]
     return {
-        "code": mode.code,
-        "slug": mode.slug,
-        "name": mode.name,
-        "category": taxonomy.title(mode.category),
-        "definition": mode.definition,
-        "applies": list(mode.applies),
-        "applies_not": list(mode.applies_not),
+        "ref": taxonomy.ref,
+        "content_hash": taxonomy.content_hash,
+        "revisions": list(revisions),
+        "modes": modes,
+    }
+
+
+def _decision_facts(decisions_of_traces: Sequence[Sequence[Decision]]) -> Values:
+    """Return the time of the last decision, and the number of decisions on places by adjudicator.
+
+    All disputed places of a mode in a trace are one conflict.
+    """
+    times = [decision.decided_at for decisions in decisions_of_traces for decision in decisions]
+    return {
+        "last_decision_at": max(times, default=None),
+        "place_decisions": _counts_by_name(
+            name
+            for decisions in decisions_of_traces
+            for name, _mode in {(d.decided_by, d.mode) for d in decisions if not d.is_verdict}
+        ),
     }
 
 
@@ -322,7 +335,9 @@ def _trace_values(entry: GoldWithSides, taxonomy: Taxonomy) -> Values:
     gold = entry.gold
     identity = record.identity
     codes = {mode.slug: mode.code for mode in taxonomy.modes}
-    label_codes = {mode.slug: mode.code for mode in taxonomy.all_modes}  # includes the open mode
+    label_codes = {
+        mode.slug: mode.code for mode in taxonomy.all_modes
+    }  # includes that of open codes
     return {
         "trace_id": record.trace_id,
         "content_hash": None if identity is None else identity.content_hash,
@@ -397,7 +412,7 @@ def _conflict_values(conflict: Conflict, codes: Mapping[str, str], order: Order)
                 "value": answer.value and answer.value.value,
                 "targets": [target_values(target, order) for target in answer.targets],
             }
-            for answer in conflict.said
+            for answer in conflict.answers
         ],
     }
 
@@ -407,8 +422,8 @@ def _side_values(
 ) -> Values:
     """Return the JSON values of an annotator's work.
 
-    ``codes`` are the codes of modes by slug. ``label_codes`` has also the open mode, which has
-    labels (open codes) but no verdict.
+    ``codes`` are the codes of modes by slug. ``label_codes`` has also the mode of open
+    codes, which has labels but no verdict.
     """
     finished_pass = entry.passes.get(side.annotator)
     values = {mode: side.verdict(mode) for mode in codes}

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from mast_tui.counts import counted
 from mast_tui.exchange.exporters.datasheet import card_values
+from mast_tui.exchange.jsonl import json_line
 from mast_tui.reports.render.markdown import plain
 
 Values = Mapping[str, Any]
@@ -157,7 +158,7 @@ def dataset_files(document: Values, datasheet: str) -> dict[str, str]:
         datasheet: The datasheet of the document as Markdown.
     """
     tables = [table for table in _tables_of_document(document) if table.rows]
-    files = {table.file: "".join(map(_json_line, table.rows)) for table in tables}
+    files = {table.file: "".join(map(json_line, table.rows)) for table in tables}
     return files | {CARD: _card_text(document, tables, datasheet)}
 
 
@@ -167,10 +168,6 @@ def tables_named_in(card: str) -> tuple[str, ...] | None:
         return None
     heading = card.partition("\n---\n")[0]
     return tuple(re.findall(r'"path": "(data/[\w-]+\.jsonl)"', heading))
-
-
-def _json_line(row: Mapping[str, Any]) -> str:
-    return json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _tables_of_document(document: Values) -> Iterator[_Table]:
@@ -278,9 +275,38 @@ def _card_text(document: Values, tables: list[_Table], datasheet: str) -> str:
 
     The values of the heading are JSON, which is valid YAML.
     """
+    heading = _heading(document, tables)
+    lines = [
+        "---",
+        *(f"{key}: {json.dumps(value)}" for key, value in heading.items()),
+        "---",
+        "",
+        f"# {plain(str(heading['pretty_name']))}",
+        "",
+        "Each table loads by its name:",
+        "",
+        "```python",
+        "from datasets import load_dataset",
+        "",
+        f'gold = load_dataset("PATH", "{tables[0].name}", split="train")',
+        "```",
+        "",
+        *(f"- `{t.name}` ({counted(len(t.rows), 'row')}): {plain(t.holds)}" for t in tables),
+        "",
+        "Quote offsets count code points of the span's text; span indices count from 0. The "
+        "traces are not included; `content_hash` identifies them.",
+        "",
+        # A card has one heading of the first level.
+        datasheet.replace("# Datasheet", "## Datasheet", 1),
+    ]
+    return "\n".join(lines)
+
+
+def _heading(document: Values, tables: Sequence[_Table]) -> Values:
+    """Return the values of a card's heading, with the files and columns of the tables."""
     row_count = len(tables[0].rows)
     size = next((name for limit, name in _SIZES if row_count < limit), "n>1M")
-    heading = {
+    return {
         "pretty_name": f"Failure labels of agent traces ({document['taxonomy']['ref']})",
         "task_categories": ["text-classification"],
         "size_categories": [size],
@@ -290,9 +316,9 @@ def _card_text(document: Values, tables: list[_Table], datasheet: str) -> str:
             {
                 "config_name": table.name,
                 "data_files": [{"split": "train", "path": table.file}],
-                **({"default": True} if number == 0 else {}),
+                **({"default": True} if table is tables[0] else {}),
             }
-            for number, table in enumerate(tables)
+            for table in tables
         ],
         "dataset_info": [
             {
@@ -302,26 +328,6 @@ def _card_text(document: Values, tables: list[_Table], datasheet: str) -> str:
             for table in tables
         ],
     }
-    lines = ["---", *(f"{key}: {json.dumps(value)}" for key, value in heading.items()), "---", ""]
-    lines += [f"# {plain(str(heading['pretty_name']))}", "", "Each table loads by its name:", ""]
-    lines += [
-        "```python",
-        "from datasets import load_dataset",
-        "",
-        f'gold = load_dataset("PATH", "{tables[0].name}", split="train")',
-        "```",
-        "",
-    ]
-    lines += [f"- `{t.name}` ({counted(len(t.rows), 'row')}): {plain(t.holds)}" for t in tables]
-    lines += [
-        "",
-        "Quote offsets count code points of the span's text; span indices count from 0. The "
-        "traces are not included; `content_hash` identifies them.",
-        "",
-        # A card has one heading of the first level.
-        datasheet.replace("# Datasheet", "## Datasheet", 1),
-    ]
-    return "\n".join(lines)
 
 
 def _feature(name: str, kind: str) -> dict[str, Any]:

@@ -23,7 +23,6 @@ metadata has the labels. Values are numbers, since Inspect's metrics read other 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -35,7 +34,8 @@ from typing import Any, Final, Literal
 from mast_tui.adjudication.trace_files import TraceOf, traces_from_files
 from mast_tui.exchange.csv_labels import NUMBERS
 from mast_tui.exchange.import_batch import label_id, lasting_id
-from mast_tui.labels import JUDGE_PREFIX, AnnotatorKind, Label, TraceWork, VerdictValue
+from mast_tui.exchange.jsonl import json_document, json_line
+from mast_tui.labels import GOLD, JUDGE_PREFIX, AnnotatorKind, Label, TraceWork, VerdictValue
 from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.traces.io.json_values import as_count, as_text
 from mast_tui.traces.io.source import Source
@@ -237,9 +237,6 @@ def _ids_of_otel(source: Source) -> dict[str, str]:
     return ids
 
 
-GOLD: Final = "gold"
-
-
 @dataclass(frozen=True, slots=True)
 class Score:
     """An annotator's verdict on a mode in a trace, or a label of the mode on a span.
@@ -415,15 +412,14 @@ def score_text(scores: Iterable[Score], file_format: str) -> str:
     bodies: Iterable[Mapping[str, Any]]
     match file_format:
         case "phoenix":
-            document = _phoenix_document(scores)
-            return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+            return json_document(_phoenix_document(scores))
         case "langfuse":
             bodies = map(_langfuse_body, scores)
         case "langsmith":
             bodies = map(_langsmith_body, scores)
         case _:
             bodies = _edits_for_inspect(scores)
-    return "".join(json.dumps(body, ensure_ascii=False, allow_nan=False) + "\n" for body in bodies)
+    return "".join(map(json_line, bodies))
 
 
 def _without_none(body: Mapping[str, Any]) -> dict[str, Any]:

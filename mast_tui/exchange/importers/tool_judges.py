@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -267,16 +267,19 @@ def _adamast_taxonomy_of_file(file: Path, builder: _AdamastBuilder) -> _FileTaxo
             except (ValueError, OSError):
                 continue
     elif len(builder.taxonomies_by_path) == 1:
-        path, taxonomy = next(iter(builder.taxonomies_by_path.items()))
+        ((path, taxonomy),) = builder.taxonomies_by_path.items()
         return _FileTaxonomy(taxonomy, True, f"the taxonomy in {path.name}")
-    used_codes = [
-        pair for _, record in builder.diagnoses[file] for pair in _codes_with_names(record)
-    ]
+    return _taxonomy_of_used_codes([record for _, record in builder.diagnoses[file]])
+
+
+def _taxonomy_of_used_codes(diagnoses: Iterable[Record]) -> _FileTaxonomy:
+    """Return AdaMAST's list of MAST's modes if it has all codes, else a taxonomy of the codes."""
+    names_by_code = dict(pair for record in diagnoses for pair in _codes_with_names(record))
     mast = shipped_taxonomy("adamast_mast")
-    if used_codes and all(mast.find(code) is not None for code, _ in used_codes):
+    if names_by_code and all(mast.find(code) is not None for code in names_by_code):
         return _FileTaxonomy(mast, True, "AdaMAST's list of MAST's modes")
     codes: list[Record] = [
-        {"id": code, "name": name} for code, name in sorted(dict(used_codes).items())
+        {"id": code, "name": name} for code, name in sorted(names_by_code.items())
     ]
     taxonomy = _adamast_taxonomy_of_codes(
         codes or [{"id": "none"}], "AdaMAST, codes in use", _ADAMAST_ID
@@ -328,23 +331,33 @@ def _diagnosis_work(name: str, file: Path, record: Record, codes: _FileTaxonomy)
         finished_at=UNKNOWN_TIME,
         file=file,
     )
-    lists_all = "failure_modes" in record
-    modes = record["failure_modes"] if lists_all else [record]
-    if not isinstance(modes, list):
-        raise ValueError("'failure_modes' is not a list")
-    for value in modes:
-        if not isinstance(value, Mapping) or not isinstance(value.get("code"), str):
-            raise ValueError("a failure mode has no 'code'")
+    for value in _failures_of(record):
         mode = taxonomy.find(value["code"])
         if mode is None:
             raise ValueError(f"code {value['code']!r} is not in {taxonomy.ref}")
         draft.add_label(_adamast_label_of_mode(draft, mode.slug, value))
-    if codes.is_complete and lists_all and (modes or record.get("none_apply") is True):
+    lists_all = "failure_modes" in record
+    if codes.is_complete and lists_all and (draft.labels or record.get("none_apply") is True):
         labelled_modes = {label.mode for label in draft.labels.values()}
         for mode in taxonomy.modes:
             if mode.slug not in labelled_modes:
                 draft.add_verdict(mode.slug, VerdictValue.ABSENT)
     return draft
+
+
+def _failures_of(record: Record) -> list[Record]:
+    """Return the failures in a diagnosis; without a list, the diagnosis is the only one.
+
+    Raises:
+        ValueError: The list is not valid, or a failure has no code.
+    """
+    failures = record.get("failure_modes", [record])
+    if not isinstance(failures, list):
+        raise ValueError("'failure_modes' is not a list")
+    for failure in failures:
+        if not isinstance(failure, Mapping) or not isinstance(failure.get("code"), str):
+            raise ValueError("a failure mode has no 'code'")
+    return failures
 
 
 def _adamast_label_of_mode(draft: ImportedWork, slug: str, value: Record) -> Label:

@@ -21,7 +21,7 @@ from mast_tui.exchange.errors import ExchangeError
 from mast_tui.labels import Label, Target
 from mast_tui.session.open_codes import OpenCode
 from mast_tui.taxonomy.loader import from_dict, to_dict
-from mast_tui.taxonomy.model import OPEN_SLUG, Mode, Taxonomy
+from mast_tui.taxonomy.model import OPEN_CODE_SLUG, Mode, Taxonomy
 from mast_tui.workspace.registers.tags import TaggedPlace
 
 
@@ -64,7 +64,7 @@ class CodebookMap:
             mode.slug: tuple(
                 slug
                 for slug, slugs in self.targets.items()
-                if mode.slug in slugs and slug != OPEN_SLUG
+                if mode.slug in slugs and slug != OPEN_CODE_SLUG
             )
             for mode in self.new.modes
         }
@@ -81,11 +81,11 @@ class CodebookMap:
 
     def slug_for_label(self, label: Label) -> str | None:
         """Return the new slug of a label's mode; None if the label is not carried over."""
-        if label.mode == OPEN_SLUG:
+        if label.mode == OPEN_CODE_SLUG:
             # Single open codes can have a mode of their own.
             is_label = True
             tagged_place = (label.annotator, label.trace_id, label.target, is_label)
-            return self.places.get(tagged_place) or self.single_target(OPEN_SLUG)
+            return self.places.get(tagged_place) or self.single_target(OPEN_CODE_SLUG)
         return self.single_target(label.mode)
 
     def slug_for_note(self, annotator: str, trace_id: str, key: str) -> str | None:
@@ -100,7 +100,7 @@ class CodebookMap:
         return self.places.get((annotator, trace_id, Target(key, key), is_label))
 
     def _new_slugs(self, slug: str) -> tuple[str, ...]:
-        return self.targets.get(slug, (OPEN_SLUG,) if slug == OPEN_SLUG else ())
+        return self.targets.get(slug, (OPEN_CODE_SLUG,) if slug == OPEN_CODE_SLUG else ())
 
     def change(self, slug: str) -> ModeChange:
         """Return the kind of change of an old mode."""
@@ -143,9 +143,9 @@ def codebook_map(old: Taxonomy, new: Taxonomy, path: Path | None) -> CodebookMap
             f'{unmapped[0]} = "its new slug", a list to split it, [] to drop it'
         )
     targets = {mode.slug: known_targets[mode.slug] for mode in old.modes}
-    # ``modes`` may lack the open mode.
-    if OPEN_SLUG in targets_in_file:
-        targets[OPEN_SLUG] = targets_in_file[OPEN_SLUG]
+    # ``modes`` may lack the mode of open codes.
+    if OPEN_CODE_SLUG in targets_in_file:
+        targets[OPEN_CODE_SLUG] = targets_in_file[OPEN_CODE_SLUG]
     return CodebookMap(old, new, targets)
 
 
@@ -312,7 +312,7 @@ def _next_code(old: Taxonomy, category: str, slug: str) -> str:
     """
     if not old.coded_by_digits:
         return slug
-    codes = {mode.code for mode in old.modes} | {old.open_mode.code}
+    codes = {mode.code for mode in old.modes} | {old.open_code_mode.code}
     codes_in_category = [mode.code for mode in old.modes if mode.category == category]
     if codes_in_category:
         first_digits = [codes_in_category[-1][0]]

@@ -17,23 +17,22 @@ import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
 from mast_tui.exchange.batches import EVENTS_AT_ONCE, batched, let_others_write
 from mast_tui.exchange.errors import ExchangeError
-from mast_tui.exchange.import_batch import lasting_id
+from mast_tui.exchange.import_batch import joined_label, lasting_id
 from mast_tui.exchange.migration.mapping import CodebookMap, ModeChange
 from mast_tui.gold.model import Decision, Guideline, SideAnswer
 from mast_tui.labels import (
-    AnnotatorKind,
     Label,
     PassKind,
     ReviewAnswer,
     Target,
     VerdictValue,
-    annotator_kind,
+    is_judge,
 )
 from mast_tui.study.model import Study
 from mast_tui.taxonomy.model import Taxonomy
@@ -58,6 +57,7 @@ from mast_tui.workspace.events.types import (
     StudySet,
     VerdictSet,
     changes_in_pass,
+    set_or_remove,
 )
 from mast_tui.workspace.registers.imports import MIGRATION, ImportRecord, ImportState
 
@@ -84,14 +84,9 @@ class _PassContent:
 
     def apply(self, fact: Fact) -> None:
         """Apply a change of labels, verdicts or reviews."""
-        parts: dict[str, dict[str, Any]] = {
-            "labels": self.labels,
-            "verdicts": self.verdicts,
-            "reviews": self.reviews,
-        }
         # Only other parts of a pass have times.
         for part, name, value in changes_in_pass(fact, time=""):
-            _set_or_remove(parts[part], name, value)
+            set_or_remove(getattr(self, part), name, value)
 
 
 @dataclass(slots=True)
@@ -261,11 +256,12 @@ class CarriedWork:
         )
         carried_pass.new = after
         for _, old_label, new_label in _differences(earlier.labels, labels):
-            if old_label is None and new_label is not None:
-                yield LabelAdded(new_label)
-            elif old_label is not None and new_label is None:
+            if new_label is None:
+                assert old_label is not None
                 yield LabelRemoved(old_label)
-            elif old_label is not None and new_label is not None:
+            elif old_label is None:
+                yield LabelAdded(new_label)
+            else:
                 yield LabelChanged(old_label, new_label)
         for mode in self._map.sources:
             old_value = earlier.verdicts.get(mode)
@@ -291,19 +287,16 @@ class CarriedWork:
             if mode is None:
                 self.new_label_ids.pop(label.id, None)
                 continue
-            new_label = labels_by_target.get((mode, label.target))
-            if new_label is None:
-                new_label = self._carried_label(label, mode)
-            else:
-                note = new_label.note
-                if label.note not in note:
-                    note = f"{note}\n{label.note}".strip()
-                severity = new_label.severity or label.severity
-                new_label = replace(new_label, note=note, severity=severity)
+            earlier = labels_by_target.get((mode, label.target))
+            new_label = (
+                self._carried_label(label, mode)
+                if earlier is None
+                else joined_label(earlier, label)
+            )
             labels_by_target[mode, label.target] = new_label
             self.new_label_ids[label.id] = new_label.id
             # A judge's labels are suggestions. Other labels refer to their ids.
-            if annotator_kind(label.annotator) is AnnotatorKind.JUDGE:
+            if is_judge(label.annotator):
                 self._new_ids.suggestions[label.id] = new_label.id
         return {label.id: label for label in labels_by_target.values()}
 
@@ -384,7 +377,7 @@ class CarriedWork:
     # Modes to check again
 
     def _reopening_events(self, last: Event) -> Iterator[NewEvent]:
-        """Yield the events that ask for a check of modes in the last reading.
+        """Yield the events that ask for a check of modes in the last labelling pass.
 
         The modes are stored in ``look_again``. Judges are not asked. ``last`` is the last event of
         the work.
@@ -395,12 +388,14 @@ class CarriedWork:
             for number, carried_pass in self._passes.items()
             if not carried_pass.withdrawn and number
         }
-        readings = [
-            number for number, carried_pass in valid_passes.items() if carried_pass.kind.is_reading
+        labelling_numbers = [
+            number
+            for number, carried_pass in valid_passes.items()
+            if carried_pass.kind.is_labelling
         ]
-        if not readings or _is_judge(last.annotator):
+        if not labelling_numbers or is_judge(last.annotator):
             return
-        number = max(readings)
+        number = max(labelling_numbers)
         carried_pass = valid_passes[number]
         self.look_again = self._modes_to_look_at(carried_pass)
         if not self.look_again:
@@ -408,7 +403,7 @@ class CarriedWork:
         pass_key = (last.annotator, last.trace_id, self._map.new.ref, number)
         look_again_id = self._new_ids.id_for("look again", last.id)
         yield NewEvent(*pass_key, LookAgainSet((), self.look_again), id=look_again_id)
-        # A reading stays finished if a later pass follows, such as a retest.
+        # The pass stays finished if a later one follows, such as a retest.
         if carried_pass.finish is not None and number == max(valid_passes):
             open_id = self._new_ids.id_for("open", last.id)
             yield NewEvent(*pass_key, PassUnfinished(carried_pass.finish), id=open_id)
@@ -460,7 +455,7 @@ class CarriedWork:
             if not decision.is_verdict and new_mode is not None:
                 item = new_mode + decision.item.removeprefix(decision.mode)
                 decisions[item] = replace(
-                    decision, mode=new_mode, item=item, said=self._joined_answers([decision])
+                    decision, mode=new_mode, item=item, answers=self._joined_answers([decision])
                 )
         return decisions
 
@@ -502,7 +497,7 @@ class CarriedWork:
                 target for decision in matching for target in decision.targets
             ),
             sides=_without_duplicates(side for decision in matching for side in decision.sides),
-            said=self._joined_answers(decisions),
+            answers=self._joined_answers(decisions),
             judge_seen=any(decision.judge_seen for decision in decisions),
             reason="\n".join(
                 _without_duplicates(decision.reason for decision in decisions if decision.reason)
@@ -515,7 +510,7 @@ class CarriedWork:
         targets: dict[str, list[Target]] = {}
         for decision in decisions:
             is_split = self._map.single_target(decision.mode) is None
-            for answer in decision.said:
+            for answer in decision.answers:
                 # It is unknown which part of a present split mode is present.
                 is_open = is_split and answer.value is VerdictValue.PRESENT
                 values.setdefault(answer.annotator, []).append(None if is_open else answer.value)
@@ -586,13 +581,6 @@ def _differences(
             yield name, earlier.get(name), later.get(name)
 
 
-def _set_or_remove(values: dict[str, Any], name: str, value: object) -> None:
-    if value is None:
-        values.pop(name, None)
-    else:
-        values[name] = value
-
-
 def _without_duplicates(items: Iterable[_Value]) -> tuple[_Value, ...]:
     return tuple(dict.fromkeys(items))
 
@@ -606,15 +594,15 @@ Work = tuple[str, str]
 """An annotator's name and a trace id."""
 
 OWN_WORK: Final = "own_work"
-"""The reason to leave a reading: its annotator has worked under the new codebook."""
+"""The reason to leave work: its annotator has worked under the new codebook."""
 
 GONE_ON: Final = "gone_on"
-"""The reason to leave a reading: its old work continued after an earlier migration."""
+"""The reason to leave work: it continued after an earlier migration."""
 
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """A reading that was not carried over. ``why`` is ``OWN_WORK`` or ``GONE_ON``."""
+    """Work on a trace that was not carried over. ``why`` is ``OWN_WORK`` or ``GONE_ON``."""
 
     annotator: str
     trace_id: str
@@ -646,8 +634,7 @@ class Migrated:
         joined: The old ids of labels that joined another one.
         look_again: The traces to check again.
         dropped: The labels of dropped modes in last passes.
-        left: The readings that were not carried. Unchanged ones from an earlier migration are left
-            out.
+        left: The work that was not carried, except unchanged work from an earlier migration.
         lost: The labels that are missing because of a defect.
     """
 
@@ -778,12 +765,8 @@ def _events_by_work(
             study_events.append(event)
         else:
             works[event.annotator, event.trace_id].append(event)
-    judges_first = sorted(works, key=lambda work: (not _is_judge(work[0]), *work))
+    judges_first = sorted(works, key=lambda work: (not is_judge(work[0]), *work))
     return {work: works[work] for work in judges_first}, study_events
-
-
-def _is_judge(name: str) -> bool:
-    return annotator_kind(name) is AnnotatorKind.JUDGE
 
 
 class _Migration:
@@ -813,7 +796,7 @@ class _Migration:
         self._labelled_modes = {
             (label.trace_id, label.mode)
             for label in self._old_labels
-            if not _is_judge(label.annotator)
+            if not is_judge(label.annotator)
         }
         self._new_label_ids: dict[str, str] = {}
         self._modes_to_check: dict[Work, tuple[str, ...]] = {}

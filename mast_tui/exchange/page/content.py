@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -30,9 +30,12 @@ from mast_tui.exchange.import_batch import (
     label_in_work,
 )
 from mast_tui.exchange.jsonl import AnnotatorLine, TaxonomyLine, TraceLine
-from mast_tui.exchange.selection import ALL, GOLD, WorkMasks, pseudonymous, selected_work
+from mast_tui.exchange.selection import WorkMasks, pseudonymous, selected_work
 from mast_tui.exchange.trace_files import files_under
+from mast_tui.grouping import values_by_key
 from mast_tui.labels import (
+    ALL,
+    GOLD,
     AnnotatorKind,
     Label,
     Target,
@@ -40,6 +43,7 @@ from mast_tui.labels import (
     VerdictValue,
     annotator_kind,
     confidence_words,
+    is_judge,
 )
 from mast_tui.redaction.filled_masks import is_masked_copy
 from mast_tui.redaction.masked_trace import MaskedSpans, Masks, redacted_span
@@ -434,43 +438,37 @@ class RunPage:
 
     def labels_by_author(self) -> list[tuple[str, list[PageLabel]]]:
         """Return the labels by author: the gold, then people, then judges."""
-        groups: dict[tuple[int, str], list[PageLabel]] = defaultdict(list)
-        for label in self.labels:
-            groups[_SOURCES.index(label.source), label.author].append(label)
+        groups = values_by_key(
+            ((_SOURCES.index(label.source), label.author), label) for label in self.labels
+        )
         return [(author, labels) for (_rank, author), labels in sorted(groups.items())]
 
     def quotes_by_span(self) -> dict[int, list[tuple[int, int, PageLabel]]]:
         """Return the start, end and label of quotes, by the index of their span."""
-        ranges: dict[int, list[tuple[int, int, PageLabel]]] = defaultdict(list)
-        for label in self.labels:
-            if label.quote_range is not None:
-                ranges[label.quote_range.span].append(
-                    (label.quote_range.start, label.quote_range.end, label)
-                )
-        return ranges
+        return values_by_key(
+            (quote.span, (quote.start, quote.end, label))
+            for label in self.labels
+            if (quote := label.quote_range) is not None
+        )
 
     def steps(self) -> Iterator[PageStep]:
         """Yield the spans of the page in order."""
         trace = self.trace
-        labels_by_first: dict[int, list[PageLabel]] = defaultdict(list)
-        # For each span, the labels that begin at it minus those that end at the span before it.
-        cover_changes = [0] * (len(trace) + 1)
-        for label in self.labels:
-            if label.first is None or label.last is None:
-                continue
-            labels_by_first[label.first].append(label)
-            cover_changes[label.first] += 1
-            cover_changes[label.last + 1] -= 1
+        labels_by_first = values_by_key((label.first, label) for label in self.labels)
+        covered_spans = {
+            index
+            for label in self.labels
+            if label.first is not None and label.last is not None
+            for index in range(label.first, label.last + 1)
+        }
         # A block is the range of spans of a sub-agent. Blocks can be nested.
         block_finder = SubAgentFinder()
         block_finder.read_until(trace, len(trace))
         open_block_ends: list[int] = []  # the innermost block last
         run_start: float | None = None
-        covering_count = 0
         pictures = _PagePictures(trace)
         for index in range(len(trace)):
             span = trace.span(index)
-            covering_count += cover_changes[index]
             if run_start is None:
                 run_start = span.start
             block = block_finder.beginning_at(index)
@@ -481,7 +479,7 @@ class RunPage:
                 elapsed=None if span.start is None or run_start is None else span.start - run_start,
                 took=None if span.start is None or span.end is None else span.end - span.start,
                 labels=tuple(labels_by_first.get(index, ())),
-                covered=covering_count > 0,
+                covered=index in covered_spans,
                 notes=self.notes.get(index, ()),
                 opened=() if block is None else (acting_agent(trace, *block),),
                 closed=_close_blocks(open_block_ends, index, len(trace)),
@@ -536,6 +534,20 @@ def label_counts_text(pages: Iterable[RunPage]) -> str:
     return ", ".join(parts)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _VisibleParts:
+    """The parts of a trace's page that its reader may see.
+
+    ``record`` has no outcome if that is hidden. ``kinds`` are those of annotators by shown name.
+    """
+
+    record: TraceRecord
+    works: Sequence[TraceWork] = ()
+    gold: GoldTrace | None = None
+    kinds: Mapping[str, AnnotatorKind] = field(default_factory=dict)
+    has_outcome: bool
+
+
 class RunPages:
     """A maker of run pages for one reader."""
 
@@ -575,27 +587,14 @@ class RunPages:
             listed: The traces of all pages. The titles of their pages must differ.
         """
         title = distinct_name(trace, listed)
-        record = TraceRecord.from_trace(trace)
-        works: Sequence[TraceWork] = ()
-        gold: GoldTrace | None = None
-        sees_outcome = not self._blind
-        kinds: Mapping[str, AnnotatorKind] = {}
-        viewer = self._viewer
-        if viewer is not None:
-            known_record = viewer.workspace.find_trace(record)
-            if known_record is not None:
-                record = structs.replace(record, trace_id=known_record.trace_id)
-            works = self._visible_work(record.trace_id, viewer)
-            gold = self._visible_gold(record.trace_id, trace, viewer)
-            may_see_outcome = viewer.may_see_outcomes()
-            sees_outcome = may_see_outcome(record.trace_id)
-            kinds = {
-                self._shown_name(info.name): info.kind for info in viewer.workspace.annotators()
-            }
-        record = without_hidden_outcome(record, lambda _trace_id: sees_outcome)
+        visible = self._visible_parts(trace)
+        record = visible.record
+        works = visible.works
         masks = self._masks
         # Labels quote the original text, so they are built before the masks are applied.
-        labels = _LabelBuilder(self._taxonomy, trace, self._shown_name).in_order(works, gold)
+        labels = _LabelBuilder(self._taxonomy, trace, self._shown_name).in_order(
+            works, visible.gold
+        )
         if masks is not None:
             title = masks.text(title)
             masked_trace = trace.with_masks(masks)
@@ -604,6 +603,7 @@ class RunPages:
             work_masks = WorkMasks(masks, lambda _id, key: redacted_span(masked_trace, key))
             works = work_masks.masked_work(works)
             trace = masked_trace
+        records = records_of(record, self._taxonomy, works, visible.kinds) if works else ()
         return RunPage(
             title=title,
             trace=trace,
@@ -612,13 +612,37 @@ class RunPages:
             labels=labels,
             verdicts=tuple(
                 verdict if masks is None else replace(verdict, source=masks.text(verdict.source))
-                for verdict in _mode_verdicts(works, gold, self._taxonomy, self._shown_name)
+                for verdict in _mode_verdicts(works, visible.gold, self._taxonomy, self._shown_name)
             ),
             authors=tuple(work.annotator for work in works if work.verdicts or work.labels),
             notes=_span_notes(works, trace),
-            answer_key=trace.meta.answer_key if sees_outcome else AnswerKey(),
-            records=tuple(records_of(record, self._taxonomy, works, kinds)) if works else (),
+            answer_key=trace.meta.answer_key if visible.has_outcome else AnswerKey(),
+            records=tuple(records),
             masked=masks is not None,
+        )
+
+    def _visible_parts(self, trace: Trace) -> _VisibleParts:
+        """Return the parts of a trace's page that the reader may see, without masks."""
+        record = TraceRecord.from_trace(trace)
+        viewer = self._viewer
+        if viewer is None:
+            visible_record = without_hidden_outcome(record, lambda _trace_id: not self._blind)
+            return _VisibleParts(record=visible_record, has_outcome=not self._blind)
+        known_record = viewer.workspace.find_trace(record)
+        if known_record is not None:
+            record = structs.replace(record, trace_id=known_record.trace_id)
+        works = self._visible_work(record.trace_id, viewer)
+        gold = self._visible_gold(record.trace_id, trace, viewer)
+        # The outcome may be visible only since the work was shown, so it is tested last.
+        may_see_outcome = viewer.may_see_outcomes()
+        return _VisibleParts(
+            record=without_hidden_outcome(record, may_see_outcome),
+            works=works,
+            gold=gold,
+            kinds={
+                self._shown_name(info.name): info.kind for info in viewer.workspace.annotators()
+            },
+            has_outcome=may_see_outcome(record.trace_id),
         )
 
     def _visible_work(self, trace_id: str, viewer: Viewer) -> Sequence[TraceWork]:
@@ -719,7 +743,6 @@ class _LabelBuilder:
 
         Without a quote it shows its evidence.
         """
-        is_judge = annotator_kind(label.annotator) is AnnotatorKind.JUDGE
         details = []
         if label.severity is not None:
             details.append(label.severity.value)
@@ -731,7 +754,7 @@ class _LabelBuilder:
         evidence = label.evidence
         if evidence is not None and not evidence.placed:
             details.append("the quote was not found in the trace")
-        source = JUDGE if is_judge else PERSON
+        source = JUDGE if is_judge(label.annotator) else PERSON
         page_label = self._page_label(
             label.mode,
             label.target,
@@ -839,10 +862,10 @@ def _mode_verdicts(
 
 def _span_notes(works: Iterable[TraceWork], trace: Trace) -> dict[int, tuple[tuple[str, str], ...]]:
     """Return the author and text of notes by the index of the span."""
-    notes: dict[int, list[tuple[str, str]]] = defaultdict(list)
-    for work in works:
-        for key, text in work.notes.items():
-            index = trace.index_of(key)
-            if index is not None:
-                notes[index].append((work.annotator, text))
+    notes = values_by_key(
+        (index, (work.annotator, text))
+        for work in works
+        for key, text in work.notes.items()
+        if (index := trace.index_of(key)) is not None
+    )
     return {index: tuple(entries) for index, entries in notes.items()}

@@ -11,7 +11,7 @@ import re
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import quote
@@ -30,6 +30,7 @@ from mast_tui.exchange.page.content import (
 from mast_tui.output_files import Outputs
 from mast_tui.reports.render.html import colour_variables, own_script, page_environment
 from mast_tui.safe_text import COLOUR_SEQUENCE, display_lines, one_line, safe_line
+from mast_tui.traces.file_edits import FileEdit
 from mast_tui.traces.io.json_values import InvalidJSON, load_json
 from mast_tui.traces.model import Role, SpanKind, SpanStatus
 from mast_tui.traces.pictures import Picture
@@ -324,8 +325,31 @@ def render_index_markdown(titles: Mapping[str, str]) -> str:
 
 
 def _page_lines(page: RunPage) -> Iterator[str]:
-    yield f"# {_escaped_line(page.title)}"
-    yield ""
+    yield from _fact_lines(page)
+    yield from ("", "## Labels", "")
+    if not page.labels:
+        yield "There are no labels."
+    yield from chain.from_iterable(map(_label_lines, page.labels))
+    if page.verdicts:
+        yield from ("", "## Verdicts", "")
+        yield from _verdict_lines(page)
+    files = page.files
+    if files:
+        yield from ("", "## Files changed", "")
+        yield from _file_lines(files)
+    for name, entries in page.answer_key.sections():
+        yield from ("", f"## Answer key: {name.replace('_', ' ')}")
+        for entry, value in entries:
+            yield from ("", f"{_escaped_line(entry)}:", "")
+            yield from _fenced_lines(value)
+    yield from ("", "## Run")
+    for step in page.steps():
+        yield from _step_lines(page, step)
+
+
+def _fact_lines(page: RunPage) -> Iterator[str]:
+    """Yield the title, the facts, the task, and the tables of time and tokens."""
+    yield from (f"# {_escaped_line(page.title)}", "")
     for name, value in page.facts:
         yield f"- {name}: {_escaped_line(value)}"
     if page.trace.meta.task:
@@ -337,28 +361,13 @@ def _page_lines(page: RunPage) -> Iterator[str]:
             [column.title for column in table.columns],
             ([column.cell(row) for column in table.columns] for row in table.rows),
         )
-    yield from ("", "## Labels", "")
-    if not page.labels:
-        yield "There are no labels."
-    for label in page.labels:
-        yield from _label_lines(label)
-    if page.verdicts:
-        yield from ("", "## Verdicts", "")
-        yield from _verdict_lines(page)
-    files = page.files
-    if files:
-        yield from ("", "## Files changed", "")
+
+
+def _file_lines(files: Mapping[str, Sequence[FileEdit]]) -> Iterator[str]:
+    """Yield a line for each file with the spans that changed it."""
     for path, edits in files.items():
         steps = (f"#{edit.index + 1}{' failed' if edit.failed else ''}" for edit in edits)
         yield f"- {_escaped_line(path)}: {', '.join(steps)}"
-    for name, entries in page.answer_key.sections():
-        yield from ("", f"## Answer key: {name.replace('_', ' ')}")
-        for entry, value in entries:
-            yield from ("", f"{_escaped_line(entry)}:", "")
-            yield from _fenced_lines(value)
-    yield from ("", "## Run")
-    for step in page.steps():
-        yield from _step_lines(page, step)
 
 
 def _step_lines(page: RunPage, step: PageStep) -> Iterator[str]:
@@ -378,8 +387,7 @@ def _step_lines(page: RunPage, step: PageStep) -> Iterator[str]:
         yield from ("", f"*Picture: {_escaped_line(picture.description)}*")
     if step.labels or step.notes:
         yield ""
-    for label in step.labels:
-        yield from _label_lines(label)
+    yield from chain.from_iterable(map(_label_lines, step.labels))
     for author, text in step.notes:
         yield f"- Note, {_escaped_line(author)}: {_escaped_line(text)}"
     if step.closed:

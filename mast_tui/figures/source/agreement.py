@@ -34,9 +34,10 @@ from mast_tui.labels import (
     annotator_kind,
     counted_passes,
     finished_by,
+    is_judge,
 )
 from mast_tui.study import Study, is_expected
-from mast_tui.taxonomy.model import OPEN_SLUG
+from mast_tui.taxonomy.model import OPEN_CODE_SLUG
 
 if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
@@ -317,10 +318,10 @@ def _open_code_counts(
         )
 
     # Labels of a mode with this slug are no open codes.
-    if any(mode.slug == OPEN_SLUG for mode in taxonomy.modes):
+    if any(mode.slug == OPEN_CODE_SLUG for mode in taxonomy.modes):
         return {}
     columns = ("annotator", "trace_id", "pass_number")
-    equal_to = {"taxonomy": taxonomy.ref, "mode": OPEN_SLUG}
+    equal_to = {"taxonomy": taxonomy.ref, "mode": OPEN_CODE_SLUG}
     return dict(workspace.read_columns("labels", columns, collect, equal_to=equal_to))
 
 
@@ -346,7 +347,7 @@ def _finished_traces(
             traces_by_name[name].add(trace_id)
     examples: dict[str, int] = {}
     for name, traces in traces_by_name.items():
-        if annotator_kind(name) is AnnotatorKind.JUDGE:
+        if is_judge(name):
             own_examples = traces & workspace.run_examples(name)
             traces -= own_examples
             if own_examples:
@@ -383,7 +384,7 @@ def _unfinished_counts(passes: Sequence[Pass], which: Which, study: Study | None
     if which == "first":
         readings = [trace_pass for trace_pass in passes if trace_pass.kind in _FIRST_LOOKS]
     else:
-        readings = [trace_pass for trace_pass in passes if trace_pass.kind.is_reading]
+        readings = [trace_pass for trace_pass in passes if trace_pass.kind.is_labelling]
     begun = {(reading.annotator, reading.trace_id) for reading in readings}
     unfinished = begun - counted_passes(passes, which).keys()
     return dict(Counter(name for name, trace in unfinished if is_expected(study, name, trace)))

@@ -64,7 +64,7 @@ class PlacedLabel(NamedTuple):
     fatal: bool
 
 
-_READING_KINDS: Final = frozenset(kind.value for kind in PassKind if kind.is_reading)
+_READING_KINDS: Final = frozenset(kind.value for kind in PassKind if kind.is_labelling)
 _UNANIMOUS: Final = SOURCES.index(Resolution.UNANIMOUS)
 _SINGLE: Final = SOURCES.index(Resolution.SINGLE)
 

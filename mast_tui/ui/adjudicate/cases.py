@@ -40,12 +40,12 @@ from mast_tui.gold.overlaps import in_reading_order, index_range
 from mast_tui.labels import (
     CONFIDENCES,
     JUDGE_PREFIX,
-    AnnotatorKind,
     Label,
     Target,
     TraceWork,
     VerdictValue,
     annotator_kind,
+    is_judge,
 )
 from mast_tui.safe_text import one_line
 from mast_tui.session import status
@@ -257,7 +257,7 @@ class TraceCases:
             group: The conflicts.
             number: The number of the side, from 1.
         """
-        answers = self.names.in_order(group.said)
+        answers = self.names.in_order(group.answers)
         return answers[number - 1].annotator if 1 <= number <= len(answers) else None
 
     @property
@@ -293,7 +293,7 @@ class TraceCases:
         group = self.question(case)
         state = "only one side has answered" if is_by_one_side(verdict) else "agreed"
         views = self._side_views(group, ())
-        return CaseView(f"{self._mode_title(case)} · {state}", tuple(views), group.where)
+        return CaseView(f"{self._mode_title(case)} · {state}", tuple(views), group.first_place)
 
     def _open_view(self, case: AdjudicationCase) -> CaseView:
         """Return the contents of the panes for an open case, with its question and decided
@@ -302,7 +302,7 @@ class TraceCases:
         group = self.question(case)
         title = f"{self._mode_title(case)} · {self._question_text(group)}"
         views = (*self._side_views(group, ()), *self._resolved_views(case))
-        return CaseView(title, views, group.where)
+        return CaseView(title, views, group.first_place)
 
     def _decided_view(self, case: AdjudicationCase) -> CaseView:
         """Return the contents of the panes for a decided case, with its decision and reasons."""
@@ -324,7 +324,7 @@ class TraceCases:
                 *self._resolved_views(case),
                 *reason_views,
             ),
-            target=targets[0] if targets else group.where,
+            target=targets[0] if targets else group.first_place,
             note=self._decision_text(case.decisions),
         )
 
@@ -335,9 +335,9 @@ class TraceCases:
         differing_end = self._differing_end(group)
         if differing_end is not None:
             return f"where does it {differing_end.verb}?"
-        if len(group.conflicts) > 1 or group.where is None:
+        if len(group.conflicts) > 1 or group.first_place is None:
             return "where is it?"
-        return f"is it at {place_text(group.where, self.order, quoted=False)}?"
+        return f"is it at {place_text(group.first_place, self.order, quoted=False)}?"
 
     def _resolved_views(self, case: AdjudicationCase) -> list[SideView]:
         """Return the gold, dropped and formerly taken places of a mode; none for a verdict.
@@ -384,7 +384,7 @@ class TraceCases:
         omit_verdict = group.kind is ConflictKind.PLACE
         earlier_answers = {answer.annotator: answer for answer in merged_sides(decisions)}
         chosen_sides = _chosen_sides(decisions)
-        answers = self.names.in_order(group.said)
+        answers = self.names.in_order(group.answers)
         views = []
         for number, answer in enumerate(answers, start=1):
             remarks = ["✓ taken"] if answer.annotator in chosen_sides else []
@@ -421,7 +421,7 @@ class TraceCases:
         """Return a side's notes on the disputed spans: ``#7: it is another call``."""
         notes = next((side.notes for side in self.sides if side.annotator == annotator), {})
         ranges = [
-            index_range(target, self.order) for answer in group.said for target in answer.targets
+            index_range(target, self.order) for answer in group.answers for target in answer.targets
         ]
         indexed_notes = [(self.order(key), note) for key, note in notes.items()]
         return " · ".join(
@@ -448,7 +448,7 @@ class TraceCases:
             return new_row(RowState.AGREED, self._agreed_text(case.agreed), sign=sign)
         if case.is_open:
             group = self.question(case)
-            answers_text = self._answers_text(group.said, omit_verdict=not case.is_verdict)
+            answers_text = self._answers_text(group.answers, omit_verdict=not case.is_verdict)
             sign = "" if case.is_verdict else PLACES_DIFFER
             return new_row(RowState.OPEN, self._difference_text(group), answers_text, sign=sign)
         state = RowState.CHANGED if self.has_changed(case) else RowState.DECIDED
@@ -499,14 +499,14 @@ class TraceCases:
         ``at #3 / #9``.
         """
         if group.kind is ConflictKind.VERDICT:
-            values = dict.fromkeys(answer.value for answer in self.names.in_order(group.said))
+            values = dict.fromkeys(answer.value for answer in self.names.in_order(group.answers))
             return " / ".join(value.value for value in values if value)
-        marking_sides = [side for side in group.said if side.targets]
+        marking_sides = [side for side in group.answers if side.targets]
         if len(marking_sides) == 1:
             (side,) = marking_sides
             name = self.names.display_name(side.annotator, 16)
             return f"only {name} marks {self._ranges_text(side.targets)}"
-        answers = self.names.in_order(group.said)
+        answers = self.names.in_order(group.answers)
         differing_end = self._differing_end(group)
         if differing_end is not None:
             names = [self.names.display_name(answer.annotator, 16) for answer in answers]
@@ -523,7 +523,7 @@ class TraceCases:
 
         Return None also if a side marks a quote, a place of unknown order, or several places.
         """
-        answers = self.names.in_order(group.said)
+        answers = self.names.in_order(group.answers)
         ranges = [
             index_range(answer.targets[0], self.order)
             for answer in answers
@@ -576,7 +576,7 @@ def _value_text(value: VerdictValue | None) -> str:
 
 def _targets_dropped(decisions: Iterable[Decision]) -> list[Target]:
     dropping = (decision for decision in decisions if decision.value is not VerdictValue.PRESENT)
-    answers = (answer for decision in dropping for answer in decision.said)
+    answers = (answer for decision in dropping for answer in decision.answers)
     return list(dict.fromkeys(target for answer in answers for target in answer.targets))
 
 
@@ -635,7 +635,9 @@ def source_text(decisions: Sequence[Decision], names: SideNames) -> str:
     is_place_taken = any(d.value is VerdictValue.PRESENT or not d.is_verdict for d in decisions)
     if not sides or not is_place_taken:
         return ""
-    marked = [target for decision in decisions for side in decision.said for target in side.targets]
+    marked = [
+        target for decision in decisions for side in decision.answers for target in side.targets
+    ]
     firsts = {target.first for target in marked}
     lasts = {target.last for target in marked}
     # A joined range is not moved, because sides marked its first and its last span.
@@ -704,7 +706,7 @@ def judge_views(answers: Sequence[JudgeAnswer], index_of: IndexOf) -> list[SideV
 
 
 def _judge_verdict(answer: JudgeAnswer) -> str:
-    if answer.labels and annotator_kind(answer.judge) is AnnotatorKind.JUDGE:
+    if answer.labels and is_judge(answer.judge):
         return "suggests it"
     return answer.value.value if answer.value is not None else "cannot tell"
 
@@ -850,5 +852,5 @@ def letters_of(trace_sides: TraceSides, study: Study | None) -> Mapping[str, str
         study: The study, whose seed decides the order; None for seed 0.
     """
     names = {side.annotator for side in trace_sides.sides}
-    names |= {side.annotator for decision in trace_sides.decisions for side in decision.said}
+    names |= {side.annotator for decision in trace_sides.decisions for side in decision.answers}
     return letters(trace_sides.trace_id, names, study.seed if study is not None else 0)

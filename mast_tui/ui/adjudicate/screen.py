@@ -414,7 +414,7 @@ class AdjudicateScreen(BaseScreen):
             first_hints = {"side_1": "take a side", "both": "both", "nobody": "drop places"}
         hidden_actions: Sequence[str] = _DECIDING_ACTIONS if case is None else ()
         if case is not None and cases is not None and case.is_verdict:
-            answers = Counter(answer.value for answer in cases.question(case).said)
+            answers = Counter(answer.value for answer in cases.question(case).answers)
             if answers[VerdictValue.PRESENT] < 2:  # there are no two places to keep
                 hidden_actions = ("both",)
         self.hints.leave_out(hidden_actions, first=first_hints)
@@ -834,7 +834,7 @@ class AdjudicateScreen(BaseScreen):
             cases = self.queue.current_cases
             side = None if cases is None else cases.side_name(group, number)
             if side is None:
-                return f"There is no side {number}: there are {len(group.said)}"
+                return f"There is no side {number}: there are {len(group.answers)}"
             return group.take_side(side)
 
         self._decide_at_cursor(answer_of_side)

@@ -15,7 +15,7 @@ from mast_tui.labels import (
     next_severity,
 )
 from mast_tui.safe_text import one_line
-from mast_tui.taxonomy.model import OPEN_SLUG, Mode, Taxonomy
+from mast_tui.taxonomy.model import OPEN_CODE_SLUG, Mode, Taxonomy
 from mast_tui.ui.actions.registry import key_text
 from mast_tui.ui.actions.tables import ANNOTATE, EVERYWHERE, Where, moves
 from mast_tui.ui.annotate.part import ScreenPart
@@ -370,7 +370,7 @@ class Labelling(ScreenPart):
             commands.when_session_opens(
                 lambda session: self._suggestions.finish_edit(session, suggestion_id, mode, target)
             )
-        elif mode.slug == OPEN_SLUG:
+        elif mode.slug == OPEN_CODE_SLUG:
             commands.when_session_opens(
                 lambda session: self._toggle_open_code(session, mode, target)
             )

@@ -24,7 +24,8 @@ from mast_tui.exchange.formats import ExportRequest, Format, FormatContent
 from mast_tui.exchange.page.content import RunPage, RunPages, file_name_of, label_counts_text
 from mast_tui.exchange.page.rendering import add_page, add_page_folder
 from mast_tui.exchange.registry import EXPORT_FORMATS
-from mast_tui.exchange.selection import ALL, GOLD, masks_of_files
+from mast_tui.exchange.selection import masks_of_files
+from mast_tui.labels import ALL, GOLD
 from mast_tui.output_files import InTheWay, Outputs, is_stream
 from mast_tui.reports.render import rendered
 from mast_tui.safe_text import one_line

@@ -23,7 +23,7 @@ from mast_tui.figures.spans.input import SpanInput
 from mast_tui.figures.spans.report import SpanAgreement, span_figures
 from mast_tui.gold import GoldTrace, Order, no_order
 from mast_tui.gold.model import gold_words
-from mast_tui.labels import AnnotatorKind, annotator_kind
+from mast_tui.labels import annotator_kind, is_judge
 from mast_tui.reports.agreement import (
     HiddenTraces,
     agreement_report,
@@ -35,7 +35,7 @@ from mast_tui.reports.model import Note, Report, ReportSection
 from mast_tui.reports.span_agreement import places_section
 from mast_tui.safe_text import one_line
 from mast_tui.session import (
-    labelled_traces,
+    finished_or_judged_traces,
     library_view,
     record_reveal,
     visible_traces_for_agreement,
@@ -665,7 +665,7 @@ def compute_judge(
         ref,
         None if against == GOLD else against,
         blind=opened.blind,
-        traces_by_source=labelled_traces(opened.workspace, ref),
+        traces_by_author=finished_or_judged_traces(opened.workspace, ref),
     )
     record_reveal(opened.workspace, opened.annotator, ref, sorted(revealed_ids))
     # The corrected prevalence also counts the judge's answers on these traces.
@@ -709,8 +709,7 @@ def _ids_with_work_of_others(opened: OpenWorkspace) -> set[str]:
     return {
         a_pass.trace_id
         for a_pass in opened.workspace.passes(taxonomy=opened.taxonomy.ref)
-        if a_pass.annotator != opened.annotator
-        and annotator_kind(a_pass.annotator) is not AnnotatorKind.JUDGE
+        if a_pass.annotator != opened.annotator and not is_judge(a_pass.annotator)
     }
 
 

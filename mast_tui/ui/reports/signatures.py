@@ -30,7 +30,7 @@ from mast_tui.figures.signatures.report import (
 from mast_tui.figures.source.signatures import experiment_of, input_from_workspace, without_outcomes
 from mast_tui.figures.time_study import LEAST_TRACES
 from mast_tui.gold.model import is_gold
-from mast_tui.labels import JUDGE_PREFIX, AnnotatorKind, annotator_kind
+from mast_tui.labels import is_judge
 from mast_tui.reports import model
 from mast_tui.reports.examples import Extras
 from mast_tui.reports.experiment import arm_parts, experiment_notes
@@ -38,7 +38,7 @@ from mast_tui.reports.model import ReportSection
 from mast_tui.reports.signatures import group_report, signatures_report
 from mast_tui.safe_text import one_line
 from mast_tui.session import (
-    labelled_traces,
+    finished_or_judged_traces,
     library_view,
     record_reveal,
     visible_traces_for_agreement,
@@ -105,7 +105,7 @@ class SignatureChoice:
     @property
     def of_judge(self) -> bool:
         """True if the labels are those of a judge."""
-        return self.labels != GOLD and annotator_kind(self.labels) is AnnotatorKind.JUDGE
+        return self.labels != GOLD and is_judge(self.labels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -635,14 +635,14 @@ def _first_signatures(
     """Compute the figures without resampling, and record the traces that they reveal."""
     workspace = opened.workspace
     taxonomy = opened.taxonomy
-    traces_by_source = labelled_traces(workspace, taxonomy.ref)
+    traces_by_author = finished_or_judged_traces(workspace, taxonomy.ref)
     visibility = visible_work(
         workspace,
         opened.annotator,
         taxonomy.ref,
         None if choice.labels == GOLD else choice.labels,
         blind=opened.blind,
-        traces_by_source=traces_by_source,
+        traces_by_author=traces_by_author,
     )
     record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(visibility.revealing))
     inputs_with_outcomes = input_from_workspace(
@@ -661,7 +661,7 @@ def _first_signatures(
         signature_report(inputs, NO_RESAMPLING),
         inputs,
         intervals_pending=True,
-        sources=(GOLD, *(name for name, traces in traces_by_source.items() if traces)),
+        sources=(GOLD, *(name for name, traces in traces_by_author.items() if traces)),
         hidden_ids=tuple(sorted(visibility.hidden)),
         hidden_outcomes=hidden_outcomes,
         names=trace_names(workspace.traces()),
@@ -728,7 +728,7 @@ def labels_title(labels: str) -> str:
     """Return the title of labels: ``gold``, or their annotator."""
     if labels == GOLD:
         return "gold"
-    if labels.startswith(JUDGE_PREFIX):
+    if is_judge(labels):
         return f"judge {one_line(judge_name(labels), 30)}"
     return f"labels of {one_line(labels, 30)}"
 

@@ -72,15 +72,15 @@ class TaxonomyPanel(VirtualLines):
         """The modes whose digits begin with the typed digit."""
 
     def _update_open_mode_row(self) -> None:
-        """Show the row for failures of no mode (the open mode) while it is typed or has labels."""
+        """Show the row for failures of no mode (the open codes) while it is typed or has labels."""
         if self.taxonomy is None:
             return
-        open_mode = self.taxonomy.open_mode
-        has_labels = self._states.get(open_mode.slug, NO_STATE).labels > 0
-        is_needed = has_labels or open_mode.slug in self._typed_slugs
-        is_last_row = self._rows[-1:] == [open_mode]
-        if is_needed and open_mode not in self._rows:
-            self._rows = [*self._rows, open_mode]
+        open_code_mode = self.taxonomy.open_code_mode
+        has_labels = self._states.get(open_code_mode.slug, NO_STATE).labels > 0
+        is_needed = has_labels or open_code_mode.slug in self._typed_slugs
+        is_last_row = self._rows[-1:] == [open_code_mode]
+        if is_needed and open_code_mode not in self._rows:
+            self._rows = [*self._rows, open_code_mode]
         elif is_last_row and not is_needed:
             self._rows = self._rows[:-1]
             self.cursor = min(self.cursor, len(self._rows) - 1)

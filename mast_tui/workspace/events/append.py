@@ -68,13 +68,13 @@ _LAST_OF_WORK: Final = (
     .order_by(schema.events.c.seq.desc(), schema.events.c.id.desc())
     .limit(1)
 )
-_END_AND_WORK: Final = _LAST.add_columns(chain.LAST_LINK, _LAST_SEQ_OF_WORK.scalar_subquery())
-"""The query for an annotator's last sequence number, last chain, and last number on one trace.
+_END_AND_WORK: Final = _LAST.add_columns(chain.LAST_HASH, _LAST_SEQ_OF_WORK.scalar_subquery())
+"""The query for an annotator's last sequence number, last hash, and last number on one trace.
 
 The queries below have the same columns.
 """
-_END: Final = _LAST.add_columns(chain.LAST_LINK, null())
-_END_WITHOUT_CHAIN: Final = _LAST.add_columns(null(), null())
+_END: Final = _LAST.add_columns(chain.LAST_HASH, null())
+_END_WITHOUT_HASH: Final = _LAST.add_columns(null(), null())
 _OWN_END: Final = text("SELECT * FROM seen.last_event(:trace_id, :taxonomy)")
 
 
@@ -222,9 +222,9 @@ def _latest_event_of(recorded: Sequence[Event]) -> LatestEvent | None:
     if len({event.annotator for event in recorded}) != 1:
         return None
     last = recorded[-1]
-    if last.chain is None or not chain.is_linked(last):
+    if last.chain_hash is None or not chain.is_linked(last):
         return None
-    return LatestEvent(last.annotator, last.trace_id, last.taxonomy, last.seq, last.chain)
+    return LatestEvent(last.annotator, last.trace_id, last.taxonomy, last.seq, last.chain_hash)
 
 
 def _outbox_for(workspace: Workspace, change: NewChange) -> Outbox | None:
@@ -332,23 +332,23 @@ class _HistoryEnd(Struct):
 
     Attributes:
         seq: The sequence number of the last event; 0 if there is none.
-        chain: The chain that the next event continues; None for judges, whose events have none.
+        chain_hash: The hash that the next event continues; None for judges, whose events have none.
     """
 
     seq: int
-    chain: str | None
+    chain_hash: str | None
 
     def add(self, event: Event, payload: str) -> Event:
-        """Make an event the end of the history, and return it with its chain.
+        """Make an event the end of the history, and return it with its hash.
 
         Args:
             event: The event.
             payload: The ``payload_text`` of its fact.
         """
         self.seq = event.seq
-        if self.chain is not None:
-            event = chain.with_chain(event, self.chain, payload)
-            self.chain = chain.chain_after(event, self.chain)
+        if self.chain_hash is not None:
+            event = chain.with_chain_hash(event, self.chain_hash, payload)
+            self.chain_hash = chain.hash_to_continue(event, self.chain_hash)
         return event
 
 
@@ -367,7 +367,7 @@ def _record_change(
     time = now()
     ends: dict[str, _HistoryEnd] = {}
     if latest is not None:
-        ends[latest.annotator] = _HistoryEnd(latest.seq, latest.chain)
+        ends[latest.annotator] = _HistoryEnd(latest.seq, latest.chain_hash)
     recorded = list[Event]()
     rows = list[Values]()
     for event in change.events:
@@ -418,11 +418,11 @@ def _history_end(
     elif known_seq is not None:
         statement = _END_AND_WORK
     elif chain.is_import(action):
-        # An imported event does not need the last chain, and finding it may be slow.
-        statement = _END_WITHOUT_CHAIN
+        # An imported event does not need the last hash, and finding it may be slow.
+        statement = _END_WITHOUT_HASH
     else:
         statement = _END
-    last_seq, last_chain, last_seq_of_work = connection.execute(
+    last_seq, last_hash, last_seq_of_work = connection.execute(
         statement,
         {"annotator": event.annotator, "trace_id": event.trace_id, "taxonomy": event.taxonomy},
     ).one()
@@ -434,7 +434,7 @@ def _history_end(
         note_annotator(connection, event.annotator)
     if not chain.has_chain(event.annotator):
         return _HistoryEnd(last_seq or 0, None)
-    return _HistoryEnd(last_seq or 0, last_chain or chain.START)
+    return _HistoryEnd(last_seq or 0, last_hash or chain.START)
 
 
 def _check_label(event: NewEvent) -> None:

@@ -1,10 +1,10 @@
 """A chain of hashes over each person's events, which shows whether a history was edited.
 
-The ``chain`` of an event is a hash of its content and of the chain of its predecessor, the last
-event with a lower sequence number. If two copies of a workspace continue from the same event, each
-branch has its own chain, also after a merge. Imported events are hashed by their content alone,
-since the same file may be imported on any machine between other events. Judges' events have no
-chain, since judges look at traces in any order.
+The ``chain_hash`` of an event is a hash of its content and of the ``chain_hash`` of its
+predecessor, the last event with a lower sequence number. If two copies of a workspace continue from
+the same event, each branch has its own chain, also after a merge. Imported events are hashed by
+their content alone, since the same file may be imported on any machine between other events.
+Judges' events have no ``chain_hash``, since judges look at traces in any order.
 
 The hash has no key. It detects changes by accident or by hand, but not forgery with this program.
 """
@@ -16,7 +16,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import groupby
+from itertools import groupby, islice
 from json.encoder import encode_basestring_ascii
 from operator import attrgetter
 from typing import Final
@@ -24,7 +24,7 @@ from typing import Final
 from msgspec import Struct, field, structs
 from sqlalchemy import Connection, bindparam, select, update
 
-from mast_tui.labels import AnnotatorKind, annotator_kind
+from mast_tui.labels import is_judge
 from mast_tui.workspace import schema
 from mast_tui.workspace.database import call_function, calls_stored_functions
 from mast_tui.workspace.events.codec import fact_to_values
@@ -36,7 +36,7 @@ LENGTH: Final = 32
 """The number of stored hexadecimal digits of a hash."""
 
 START: Final = ""
-"""The chain before the first event."""
+"""The hash before the first event."""
 
 _ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
@@ -54,7 +54,7 @@ _READ_PERSON: Final = (
     .order_by(schema.events.c.seq, schema.events.c.id)
 )
 _EARLIER: Final = schema.events.alias("earlier")
-LAST_LINK: Final = (
+LAST_HASH: Final = (
     select(_EARLIER.c.chain)
     .where(
         _EARLIER.c.annotator == bindparam("annotator"),
@@ -65,7 +65,7 @@ LAST_LINK: Final = (
     .limit(1)
     .scalar_subquery()
 )
-"""The chain that the next event of ``annotator`` continues; null for the first event."""
+"""The hash that the next event of ``annotator`` continues; null for the first event."""
 
 _REPLACE: Final = (
     update(schema.events)
@@ -74,29 +74,28 @@ _REPLACE: Final = (
 )
 
 
-class Foreign(Struct, frozen=True):
+class ForeignEvents(Struct, frozen=True):
     """Events of another workspace, without repeats, with the check of their chains.
 
     Attributes:
-        events: The events, sorted by annotator, sequence number and id; people's events have
-            chains.
-        broken: By person, the first event that does not fit its chain, or that came twice with
+        events: The events, sorted by annotator, sequence number and id. People's have hashes.
+        first_broken: By person, the first event that does not fit its hash, or that came twice with
             different contents.
-        repeats: The number of repeated events, of which the first ones count.
+        repeat_count: The number of repeated events, of which the first ones count.
     """
 
     events: Sequence[Event] = ()
-    broken: Mapping[str, Event] = field(default_factory=dict)
-    repeats: int = 0
+    first_broken: Mapping[str, Event] = field(default_factory=dict)
+    repeat_count: int = 0
 
 
 def has_chain(annotator: str) -> bool:
     """Return whether the events of an annotator have chains."""
-    return annotator_kind(annotator) is not AnnotatorKind.JUDGE
+    return not is_judge(annotator)
 
 
 def is_linked(event: Event) -> bool:
-    """Return whether the chain of an event continues the chain of its predecessor."""
+    """Return whether the hash of an event continues the hash of its predecessor."""
     return not is_import(event.action)
 
 
@@ -131,11 +130,11 @@ def digest(event: Event, payload: str | None = None) -> bytes:
     return hashlib.sha256(hashed_text.encode("ascii")).digest()
 
 
-def link(previous: str, event_digest: bytes) -> str:
-    """Compute the ``chain`` of an event from its content and its predecessor's chain.
+def next_hash(previous: str, event_digest: bytes) -> str:
+    """Compute the ``chain_hash`` of an event from its content and its predecessor's hash.
 
     Args:
-        previous: The chain of the event's predecessor.
+        previous: The ``chain_hash`` of the event's predecessor.
         event_digest: The ``digest`` of the event.
 
     Returns:
@@ -145,89 +144,84 @@ def link(previous: str, event_digest: bytes) -> str:
     return hashlib.sha256(chained_bytes).hexdigest()[:LENGTH]
 
 
-def with_chain(event: Event, previous: str, payload: str | None = None) -> Event:
-    """Add the ``chain`` to an event.
+def with_chain_hash(event: Event, previous: str, payload: str | None = None) -> Event:
+    """Add the ``chain_hash`` to an event.
 
     Args:
         event: The event.
-        previous: The chain of the event's predecessor, not used for an imported event.
+        previous: The hash of the event's predecessor, not used for an imported event.
         payload: The ``payload_text`` of the event's fact, if known.
     """
     predecessor = previous if is_linked(event) else START
-    return structs.replace(event, chain=link(predecessor, digest(event, payload)))
+    return structs.replace(event, chain_hash=next_hash(predecessor, digest(event, payload)))
 
 
-def chain_after(event: Event, previous: str) -> str:
-    """Return the chain that the next event continues.
+def hash_to_continue(event: Event, previous: str) -> str:
+    """Return the hash that the next event continues.
 
-    This is the chain of ``event``, or ``previous`` if ``event`` is imported or has no chain.
+    This is the hash of ``event``, or ``previous`` if ``event`` is imported or has no hash.
 
     Args:
         event: The event.
-        previous: The chain of the events before ``event``.
+        previous: The hash that ``event`` itself would continue.
     """
-    return event.chain if event.chain is not None and is_linked(event) else previous
+    return event.chain_hash if event.chain_hash is not None and is_linked(event) else previous
 
 
-def chained(events: Iterable[Event]) -> Iterator[Event]:
-    """Yield the events of one person with their chains; missing chains are computed.
+def with_chain_hashes(events: Iterable[Event]) -> Iterator[Event]:
+    """Yield the events of one person with their hashes; missing ones are computed.
 
     The events must be complete, and sorted by sequence number and id.
     """
-    # Merged branches may share sequence numbers. Each event continues the chain of the last event
+    last_hash = START
+    # Merged branches may share sequence numbers. Each event continues the hash of the last event
     # with a lower number.
-    seq = 0
-    previous = START
-    last_chain = START
-    for event in events:
-        if event.seq != seq:
-            seq = event.seq
-            previous = last_chain
-        if event.chain is None:
-            event = with_chain(event, previous)
-        last_chain = chain_after(event, last_chain)
-        yield event
+    for _, events_of_seq in groupby(events, key=attrgetter("seq")):
+        previous = last_hash
+        for event in events_of_seq:
+            if event.chain_hash is None:
+                event = with_chain_hash(event, previous)
+            last_hash = hash_to_continue(event, last_hash)
+            yield event
 
 
 def first_break(events: Iterable[Event]) -> Event | None:
-    """Return the first event of one person with a wrong chain, or None.
+    """Return the first event of one person with a wrong hash, or None.
 
-    A wrong chain shows that the event or an earlier event was changed or deleted. Events without a
-    chain are ignored. The result may be a correct event once ``_MOST_TRIES`` are used up.
+    A wrong hash shows that the event or an earlier event was changed or deleted. Events without a
+    hash are ignored. The result may be a correct event once ``_MOST_TRIES`` are used up.
 
     Args:
         events: The person's events, sorted by sequence number and id.
     """
-    seq = 0
     # In merged branches an event may follow any event with a lower sequence number, so all are
-    # tried, the last one first. Most events follow the last one, so only other tries are limited.
-    earlier_chains = [START]
-    chains_of_seq = list[str]()
+    # tried, the last one first. Most events follow the last one, so only further tries are limited.
+    earlier_hashes = [START]
     remaining_tries = _MOST_TRIES
-    for event in events:
-        if event.chain is None:
-            continue
-        if event.seq != seq:
-            seq = event.seq
-            earlier_chains += chains_of_seq
-            chains_of_seq = []
-        event_digest = digest(event)
-        predecessors = reversed(earlier_chains) if is_linked(event) else (START,)
-        for number, previous in enumerate(predecessors):
-            remaining_tries -= number > 0
-            if remaining_tries < 0:
+    hashed_events = (event for event in events if event.chain_hash is not None)
+    for _, group in groupby(hashed_events, key=attrgetter("seq")):
+        events_of_seq = list(group)
+        for event in events_of_seq:
+            predecessors = reversed(earlier_hashes) if is_linked(event) else (START,)
+            failed_tries = _failed_tries(event, islice(predecessors, remaining_tries + 1))
+            if failed_tries is None:
                 return event
-            if link(previous, event_digest) == event.chain:
-                break
-        else:
-            return event
-        if is_linked(event):
-            chains_of_seq.append(event.chain)
+            remaining_tries -= failed_tries
+        earlier_hashes += [
+            event.chain_hash for event in events_of_seq if event.chain_hash and is_linked(event)
+        ]
     return None
 
 
-def examined(events: Iterable[Event]) -> Foreign:
-    """Sort the events of another workspace, remove repeats, and check and complete the chains."""
+def _failed_tries(event: Event, predecessors: Iterable[str]) -> int | None:
+    """Return how many hashes come before the one that an event continues; None if none fits."""
+    event_digest = digest(event)
+    fits = (next_hash(previous, event_digest) == event.chain_hash for previous in predecessors)
+    return next((number for number, is_predecessor in enumerate(fits) if is_predecessor), None)
+
+
+def with_checked_chains(events: Iterable[Event]) -> ForeignEvents:
+    """Sort the events of another workspace, remove repeats, and check and complete the hashes."""
     unique: dict[str, Event] = {}
     repeats = 0
     broken = dict[str, Event]()
@@ -236,24 +230,28 @@ def examined(events: Iterable[Event]) -> Foreign:
         if first_copy is not event:
             repeats += 1
             # Different contents under one id show that one copy was edited.
-            if structs.replace(first_copy, chain=None) != structs.replace(event, chain=None):
+            if _without_hash(first_copy) != _without_hash(event):
                 broken.setdefault(event.annotator, event)
     ordered = sorted(unique.values(), key=lambda event: (event.annotator, event.seq, event.id))
     examined_events = list[Event]()
     for name, events_by_name in groupby(ordered, key=attrgetter("annotator")):
         annotator_events = list(events_by_name)
         if not has_chain(name):
-            examined_events += (structs.replace(event, chain=None) for event in annotator_events)
+            examined_events += map(_without_hash, annotator_events)
             continue
         broken_event = first_break(annotator_events)
         if broken_event is not None:
             broken.setdefault(name, broken_event)
-        examined_events += chained(annotator_events)
-    return Foreign(examined_events, broken, repeats)
+        examined_events += with_chain_hashes(annotator_events)
+    return ForeignEvents(examined_events, broken, repeats)
+
+
+def _without_hash(event: Event) -> Event:
+    return structs.replace(event, chain_hash=None)
 
 
 def edited_histories(connection: Connection, annotators: Iterable[str]) -> tuple[Event, ...]:
-    """Return the first event with a wrong chain, for each person with such an event.
+    """Return the first event with a wrong hash, for each person with such an event.
 
     Args:
         connection: An open connection.
@@ -266,7 +264,7 @@ def edited_histories(connection: Connection, annotators: Iterable[str]) -> tuple
 
 
 def rebuild_chain(connection: Connection, annotator: str) -> None:
-    """Compute and store all chains of a person's events anew.
+    """Compute and store all hashes of a person's events anew.
 
     Args:
         connection: An open transaction.
@@ -274,10 +272,8 @@ def rebuild_chain(connection: Connection, annotator: str) -> None:
     """
     if not has_chain(annotator):
         return
-    unchained = (
-        structs.replace(event, chain=None) for event in _events_of_person(connection, annotator)
-    )
-    replace_events(connection, list(chained(unchained)))
+    events = map(_without_hash, _events_of_person(connection, annotator))
+    replace_events(connection, list(with_chain_hashes(events)))
 
 
 def replace_events(connection: Connection, events: Sequence[Event]) -> None:

@@ -15,17 +15,17 @@ from sqlalchemy import Connection, Table, bindparam, select
 
 from mast_tui.gold.model import Decision
 from mast_tui.gold.overlaps import overlap
-from mast_tui.labels import AnnotatorKind, VerdictValue, annotator_kind
+from mast_tui.labels import VerdictValue, is_judge
 from mast_tui.workspace import schema
 from mast_tui.workspace.events.codec import decision_from_json
 from mast_tui.workspace.events.model import Event
 from mast_tui.workspace.events.types import (
+    BlindWorkSet,
     Decided,
     GuidelineSet,
     LabelAdded,
     PassStarted,
     ReviewSet,
-    SightSet,
     SpanNoteSet,
     SpansRead,
     StudySet,
@@ -153,7 +153,10 @@ def _overrules(
 
 def _decided_places(decision: Decision) -> Iterable[Any]:
     """Return the places that a decision and its answers name."""
-    return (*decision.targets, *(target for opinion in decision.said for target in opinion.targets))
+    return (
+        *decision.targets,
+        *(target for opinion in decision.answers for target in opinion.targets),
+    )
 
 
 State = Mapping[str, Rows]
@@ -224,7 +227,7 @@ def _only_adds(event: Event, started_passes: Collection[Key], *, has_no_gaps: bo
             return True
         case PassStarted() | LabelAdded() | SpansRead() | GuidelineSet() | StudySet():
             return True
-        case SightSet():
+        case BlindWorkSet():
             return has_no_gaps  # with a gap it may replace a setting among the stored events
         case _:
             return _pass_key(event) in started_passes  # such a pass has no stored work
@@ -265,8 +268,7 @@ class WorkChange:
         studies = self._differences["studies"]
         changed_passes = self._changed_finished_passes()
         reopened_passes = changed_passes - self._finished_after.keys()
-        old_sight = _works_blind(self._old)
-        new_sight = _works_blind(self._new)
+        works_blind = _works_blind(self._new)
         return PersonChanges(
             self._annotator,
             history,
@@ -286,16 +288,16 @@ class WorkChange:
             decisions_taken_back=len(decisions.removed),
             guidelines_written=len(guidelines.added | guidelines.changed),
             studies_set=len(studies.added | studies.changed),
-            sight=new_sight if old_sight != new_sight else None,
+            blind=None if works_blind == _works_blind(self._old) else works_blind,
         )
 
     def needs_consent(self, counts: PersonChanges) -> bool:
         """Return whether the merge replaces the annotator's work or adds to finished work."""
         if counts.history in (HistoryRelation.NEW, HistoryRelation.SAME):
             return False
-        if annotator_kind(self._annotator) is AnnotatorKind.JUDGE:
+        if is_judge(self._annotator):
             return self._replaces_judgement()
-        if counts.passes_reopened or counts.passes_changed or counts.sight is not None:
+        if counts.passes_reopened or counts.passes_changed or counts.blind is not None:
             return True
         if counts.decisions_changed or counts.decisions_taken_back:
             return True

@@ -194,9 +194,9 @@ def tagged_fact_values(kind: object, payload: object, context: Mapping[str, obje
     """Complete the stored values of a fact for ``read``.
 
     Args:
-            kind: The kind of the event, which becomes the tag of the fact.
-            payload: The values that ``fact_to_values`` returned.
-            context: The annotator, trace, taxonomy and pass of the event, which labels get.
+        kind: The kind of the event, which becomes the tag of the fact.
+        payload: The values that ``fact_to_values`` returned.
+        context: The annotator, trace, taxonomy and pass of the event, which labels get.
 
     Raises:
         InvalidRecord: The kind is unknown, or ``context`` lacks a value.

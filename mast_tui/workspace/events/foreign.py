@@ -10,7 +10,8 @@ from msgspec import Struct, structs
 from sqlalchemy import Connection, bindparam, func, select
 
 from mast_tui.errors import ChangedElsewhere, WorkspaceError
-from mast_tui.labels import AnnotatorKind, annotator_kind
+from mast_tui.grouping import values_by_key
+from mast_tui.labels import is_judge
 from mast_tui.workspace import schema
 from mast_tui.workspace.database import Among
 from mast_tui.workspace.events import chain, changes
@@ -39,7 +40,7 @@ _COUNT: Final = select(func.count(), func.max(schema.events.c.seq)).where(
 
 def merge(
     connection: Connection,
-    foreign: chain.Foreign,
+    foreign: chain.ForeignEvents,
     *,
     replacing: Collection[str] = (),
     in_force: InForce | None = None,
@@ -50,7 +51,7 @@ def merge(
 
     Args:
         connection: A connection in a transaction, which the caller rolls back after an error.
-        foreign: The events, as ``chain.examined`` returns them.
+        foreign: The events, as ``chain.with_checked_chains`` returns them.
         replacing: The people and judges whose work may be replaced.
         in_force: The entries that need consent to be replaced; None for the current ones.
     """
@@ -58,7 +59,7 @@ def merge(
         in_force = entries_in_force(connection)
     stored_by_id = _stored_by_id(connection, foreign.events)
     comparisons = [
-        _compare(connection, tuple(events), stored_by_id, foreign.broken.get(name))
+        _compare(connection, tuple(events), stored_by_id, foreign.first_broken.get(name))
         for name, events in groupby(foreign.events, key=lambda event: event.annotator)
     ]
     merged = [
@@ -81,7 +82,7 @@ def merge(
     )
     return MergeReport(
         added=added_count,
-        known=len(foreign.events) - added_count + foreign.repeats,
+        known=len(foreign.events) - added_count + foreign.repeat_count,
         altered=tuple(event.id for comparison in comparisons for event in comparison.edited_events),
         conflicts=new_conflicts,
         people=tuple(people),
@@ -111,7 +112,7 @@ def growth_of(connection: Connection, events: Sequence[Event], *, is_broken: boo
 
     Args:
         connection: An open connection.
-        events: The annotator's foreign events, as ``chain.examined`` returns them.
+        events: The annotator's foreign events, as ``chain.with_checked_chains`` returns them.
         is_broken: True if one of the events does not fit its chain.
     """
     comparison = _compare(connection, events, _stored_by_id(connection, events), None)
@@ -233,7 +234,9 @@ def _compare(
     to_compare = [
         event
         for event in known_events
-        if broken_event or event.chain is None or stored_by_id[event.id].chain != event.chain
+        if broken_event
+        or event.chain_hash is None
+        or stored_by_id[event.id].chain_hash != event.chain_hash
     ]
     stored_rows = known_rows(connection, [event.id for event in to_compare])
     same_ids = {event.id for event in to_compare if _has_same_content(stored_rows[event.id], event)}
@@ -244,7 +247,7 @@ def _compare(
         edited_events=[event for event in to_compare if event.id not in same_ids],
         own_ids={event.id for event in known_events if stored_by_id[event.id].annotator == name},
         chains_differ=any(
-            event.id in same_ids and event.chain != stored_by_id[event.id].chain
+            event.id in same_ids and event.chain_hash != stored_by_id[event.id].chain_hash
             for event in to_compare
         ),
         broken_event=broken_event,
@@ -355,10 +358,11 @@ def conflicts(
         .join(shared, has_shared_seq)
         .order_by(table.c.annotator, table.c.seq, table.c.id)
     )
-    groups: dict[tuple[str, int], list[Any]] = {}
-    for row in connection.execute(statement).mappings():
-        if annotator_kind(row["annotator"]) is not AnnotatorKind.JUDGE:
-            groups.setdefault((row["annotator"], row["seq"]), []).append(row)
+    groups = values_by_key(
+        ((row["annotator"], row["seq"]), row)
+        for row in connection.execute(statement).mappings()
+        if not is_judge(row["annotator"])
+    )
     return tuple(
         EventConflict(annotator, seq, tuple(row["id"] for row in rows))
         for (annotator, seq), rows in groups.items()
@@ -370,7 +374,7 @@ class StoredEvent(NamedTuple):
     """The author and chain of a stored event."""
 
     annotator: str
-    chain: str | None
+    chain_hash: str | None
 
 
 def _stored_by_id(connection: Connection, events: Sequence[Event]) -> dict[str, StoredEvent]:

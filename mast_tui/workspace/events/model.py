@@ -119,7 +119,7 @@ class Event(Struct, frozen=True, kw_only=True):
         undoes: The action that this one undoes, if any.
         redoes: The action that this one redoes, if any.
         replaces: The ids of events that this event makes void.
-        chain: The hash over this event and the annotator's earlier events (see
+        chain_hash: The hash over this event and the annotator's earlier events (see
             ``mast_tui.workspace.events.chain``); None for judges' events.
     """
 
@@ -135,7 +135,7 @@ class Event(Struct, frozen=True, kw_only=True):
     undoes: str | None = None
     redoes: str | None = None
     replaces: tuple[str, ...] = ()
-    chain: str | None = None
+    chain_hash: str | None = field(default=None, name="chain")
 
     @property
     def kind(self) -> str:
@@ -219,7 +219,7 @@ def event_to_dict(event: Event) -> Values:
         "redoes": event.redoes,
         "replaces": list(event.replaces),
         "action": event.action,
-        "chain": event.chain,
+        "chain": event.chain_hash,
         "payload": fact_to_values(event.fact),
     }
     for optional_name in ("trace_id", "taxonomy", "pass", "undoes", "redoes", "replaces", "chain"):

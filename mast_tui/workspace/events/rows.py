@@ -192,7 +192,7 @@ def event_to_row(event: Event, payload: str) -> Row:
         "action": event.action,
         "undoes": event.undoes,
         "redoes": event.redoes,
-        "chain": event.chain,
+        "chain": event.chain_hash,
     }
 
 
@@ -204,20 +204,10 @@ def event_of(row: RowMapping) -> Event:
     """
     return event_from_dict(
         {
-            "id": row["id"],
-            "annotator": row["annotator"],
-            "seq": row["seq"],
-            "at": row["at"],
-            "kind": row["kind"],
-            "trace_id": row["trace_id"],
-            "taxonomy": row["taxonomy"],
+            **row,
             "pass": row["pass_number"],
             "payload": json.loads(row["payload"]),
             "replaces": json.loads(row["replaces"]),
-            "action": row["action"],
-            "undoes": row["undoes"],
-            "redoes": row["redoes"],
-            "chain": row["chain"],
         }
     )
 

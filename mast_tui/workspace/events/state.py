@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Table, bindparam, delete, select
 
-from mast_tui.labels import AnnotatorKind, PassKind, VerdictValue, annotator_kind
+from mast_tui.labels import PassKind, VerdictValue, annotator_kind, is_judge
 from mast_tui.workspace import schema
 from mast_tui.workspace.database import (
     Insertion,
@@ -35,12 +35,12 @@ from mast_tui.workspace.events.model import Event
 from mast_tui.workspace.events.rows import label_values, readable_events
 from mast_tui.workspace.events.types import (
     KIND_OF,
+    BlindWorkSet,
     Decided,
     GuidelineSet,
     Judged,
     PassStarted,
     PassWithdrawn,
-    SightSet,
     SpanNoteSet,
     SpansRead,
     StudySet,
@@ -191,7 +191,7 @@ class _StateChanges:
                 self._begin_pass(pass_key, kind, event.at, withheld=withheld)
             case Judged():
                 self._add_judgement(event, fact, pass_key)
-            case PassWithdrawn() if annotator_kind(event.annotator) is AnnotatorKind.JUDGE:
+            case PassWithdrawn() if is_judge(event.annotator):
                 # Without its pass, the judge has not looked at the trace.
                 self._clear_verdicts(pass_key)
                 self._rows[schema.judgements][work] = None
@@ -201,7 +201,7 @@ class _StateChanges:
                     if decision is None
                     else (decision.decided_at, json.dumps(to_values(decision)))
                 )
-            case SightSet(_, blind):
+            case BlindWorkSet(_, blind):
                 self._rows[schema.sights][event.annotator,] = (blind,)
             case StudySet(_, study):
                 self._rows[schema.studies][event.annotator, event.taxonomy] = (

@@ -148,7 +148,7 @@ class Revealed(_Fact, frozen=True, tag="revealed"):
     what: str
 
 
-class SightSet(_Fact, frozen=True, tag="sight_set"):
+class BlindWorkSet(_Fact, frozen=True, tag="sight_set"):
     """The setting of an annotator's blind work."""
 
     context = ()
@@ -224,7 +224,7 @@ Fact = (
     | SpansRead
     | SuggestionsSeen
     | Revealed
-    | SightSet
+    | BlindWorkSet
     | Decided
     | Judged
     | StudySet
@@ -282,7 +282,7 @@ def span_keys(fact: Fact) -> dict[str, bool]:
     match fact:
         case LabelAdded(label) | LabelChanged(_, label):
             targets = (label.target,)
-        case Decided(_, _, Decision(targets=decided, said=opinions)):
+        case Decided(_, _, Decision(targets=decided, answers=opinions)):
             targets = (*decided, *(target for opinion in opinions for target in opinion.targets))
         case SpanNoteSet(key):
             has_quote[key] = False
@@ -339,6 +339,20 @@ def changes_in_pass(fact: Fact, time: str) -> Sequence[tuple[PassPart, str, Any]
             return (("pass", "revealed_at", time),)
         case _:
             return ()
+
+
+def set_or_remove(values: dict[str, Any], name: str, value: object) -> None:
+    """Make a change of ``changes_in_pass`` in a part of a pass.
+
+    Args:
+        values: The items of the part by id.
+        name: The id of the changed item.
+        value: The new value; None removes the item.
+    """
+    if value is None:
+        values.pop(name, None)
+    else:
+        values[name] = value
 
 
 def _finish_changes(

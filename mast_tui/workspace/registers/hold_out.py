@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from mast_tui.errors import WorkspaceError
+from mast_tui.study.plan import original_id
 
 if TYPE_CHECKING:
     from mast_tui.workspace.store import Workspace
 
 SETTING: Final = "set_aside"
 """The setting with the shares."""
-_COPY_SUFFIX: Final = re.compile(r"(?:~\d+)+\Z")
 
 
 CALIBRATION_SEED: Final = 1
@@ -58,11 +57,7 @@ def set_split(workspace: Workspace, calibration: float, test: float) -> None:
     with workspace.transaction():
         earlier_shares = shares_set_aside(workspace)
         if earlier_shares and earlier_shares != share_by_seed:
-            raise WorkspaceError(
-                f"{_shares_text(earlier_shares)} of the traces are already set aside in this "
-                "workspace, and prompts may have used the others; keep that split, or use a "
-                "new workspace"
-            )
+            raise _already_set_aside(earlier_shares, "split")
         add_shares(workspace, share_by_seed)
 
 
@@ -102,11 +97,7 @@ def set_aside(workspace: Workspace, share: float, *, seed: int = 0) -> None:
     with workspace.transaction():
         shares = shares_set_aside(workspace)
         if shares and shares.get(seed) != share:
-            raise WorkspaceError(
-                f"{_shares_text(shares)} of the traces are already set aside in this "
-                "workspace, and prompts may have used the others; keep that share, or use a "
-                "new workspace"
-            )
+            raise _already_set_aside(shares, "share")
         add_shares(workspace, {seed: share})
 
 
@@ -148,12 +139,17 @@ def _random_number_of(trace_id: str, seed: int) -> float:
 
     A suffix such as ``~2``, which a merge may add to the id, does not change it.
     """
-    text = f"{seed}:{_COPY_SUFFIX.sub('', trace_id)}".encode("utf-8", "surrogatepass")
+    text = f"{seed}:{original_id(trace_id)}".encode("utf-8", "surrogatepass")
     first_bytes = hashlib.sha256(text).digest()[:6]
     return int.from_bytes(first_bytes, "big") / (1 << 8 * len(first_bytes))
 
 
-def _shares_text(shares: Mapping[int, float]) -> str:
-    return ", ".join(
+def _already_set_aside(shares: Mapping[int, float], noun: str) -> WorkspaceError:
+    """Return the error that other shares are set aside; ``noun`` is what the user may keep."""
+    shares_text = ", ".join(
         f"{share:g}" + (f" (seed {seed})" if seed else "") for seed, share in shares.items()
+    )
+    return WorkspaceError(
+        f"{shares_text} of the traces are already set aside in this workspace, and prompts may "
+        f"have used the others; keep that {noun}, or use a new workspace"
     )

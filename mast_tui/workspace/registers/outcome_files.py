@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from mast_tui.grouping import values_by_key
 from mast_tui.traces.library import read_file
 from mast_tui.traces.model import Outcome, TraceMeta
 from mast_tui.traces.scan.outcomes import FILE_NAME, NO_OUTCOMES, Outcomes, load_outcomes
@@ -44,9 +45,9 @@ def update_outcomes(workspace: Workspace) -> list[str]:
     Returns:
         A sentence for each problem of these files.
     """
-    folders: dict[Path, list[_StoredFacts]] = {}
-    for stored in _read_stored_facts(workspace):
-        folders.setdefault(stored.path.parent, []).append(stored)
+    folders = values_by_key(
+        (stored.path.parent, stored) for stored in _read_stored_facts(workspace)
+    )
     messages: list[str] = []
     for folder in sorted(folders):
         outcomes = load_outcomes(folder)

@@ -176,10 +176,9 @@ def _shorter_files_of_stem(connection: Connection, identity: TraceIdentity) -> l
     The program makes an id from the stem, which is the name of the file, and a hash of the content,
     which changes when the file grows.
     """
-    id_match = _MADE_UP_ID.fullmatch(identity.trace_id)
-    if identity.native or id_match is None:  # the id is not made by this program
+    stem = _stem_of(identity)
+    if identity.native or stem is None:  # the id is not made by this program
         return []
-    stem = id_match["stem"]
     # A range can use an index. All texts from 'stem-' up to 'stem.' begin with 'stem-', because '.'
     # follows '-' in ASCII.
     rows = connection.execute(

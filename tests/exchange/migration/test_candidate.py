@@ -25,7 +25,7 @@ from mast_tui.labels import VerdictValue
 from mast_tui.session import Session
 from mast_tui.session.open_codes import open_coding
 from mast_tui.taxonomy.loader import TaxonomyError, from_dict, load_mast
-from mast_tui.taxonomy.model import OPEN_SLUG
+from mast_tui.taxonomy.model import OPEN_CODE_SLUG
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.merging import merge
 from tests.exchange.migration.codebooks import (
@@ -59,7 +59,7 @@ def study() -> Iterator[Class]:
 
 
 def add_open_code(session: Session, note: str, number: int = 0) -> None:
-    session.edit_label(put(session, OPEN_SLUG, span(number)), note=note)
+    session.edit_label(put(session, OPEN_CODE_SLUG, span(number)), note=note)
 
 
 def make_mode(workspace: Workspace, search: str) -> None:
@@ -139,7 +139,7 @@ def test_open_codes_become_labels_of_their_authors(study: Class) -> None:
         ("alice", "t00", "k1", "asks twice here too"),
         ("bob", "t01", "k0", "asks twice"),
     }
-    assert labels_of(study.workspace, OPEN_SLUG) == {("bob", "t01", "k1", "something else")}
+    assert labels_of(study.workspace, OPEN_CODE_SLUG) == {("bob", "t01", "k1", "something else")}
     assert labels_of(study.workspace, MODES[0]) == {("alice", "t02", "k0", "")}
     values = {
         (verdict.trace_id, verdict.annotator): verdict.value

@@ -139,7 +139,7 @@ def test_an_overruled_label_is_a_near_miss() -> None:
         value=ABSENT,
         targets=(),
         sides=("bob",),
-        said=(SideAnswer("alice", PRESENT, (quote_target("t", 1),)), SideAnswer("bob", ABSENT)),
+        answers=(SideAnswer("alice", PRESENT, (quote_target("t", 1),)), SideAnswer("bob", ABSENT)),
         decided_by="carol",
         decided_at="2026-01-01T00:00:00Z",
         reason="each look had another reason",
