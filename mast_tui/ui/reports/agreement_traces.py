@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product, starmap
 from typing import Final
 
 from mast_tui.figures.agreement.drill_down import (
@@ -36,6 +35,7 @@ MOST_RANGES: Final = 4
 
 OPEN: Final = "open"
 UNFINISHED: Final = "not finished"
+FALSE_ALARM: Final = "false alarm"
 
 
 class AgreementTracesScreen(TracesScreen):
@@ -52,7 +52,8 @@ class TraceAnswers:
         trace_id: The id of the trace.
         mode: The slug of the mode.
         answers: The text of each side's answer, by the name of the side.
-        sides_differ: Whether the answers of the sides differ.
+        disagreement: How far the answers differ: the share of differing pairs of verdicts, or the
+            number of span ranges that not all sides have marked. 0 if the sides agree.
         any_present: Whether any side says present.
         note: A remark on the difference, such as ``missed``.
     """
@@ -60,7 +61,7 @@ class TraceAnswers:
     trace_id: str
     mode: str
     answers: Mapping[str, str]
-    sides_differ: bool
+    disagreement: float
     any_present: bool
     note: str = ""
 
@@ -96,8 +97,13 @@ def compare_people(study: StudyInput, sources: Sources) -> ComparedTraces:
     """
     pair = sources.subject
     complete = COMPLETE in sources.where
-    traces = {mode: source_traces(study, mode, pair, complete=complete) for mode in sources.modes}
-    return _compared_verdicts(pair or study.annotators, traces)
+    rows = [
+        _verdicts_row(trace, mode)
+        for mode in sources.modes
+        for trace in source_traces(study, mode, pair, complete=complete)
+    ]
+    rows.sort(key=lambda row: -row.disagreement)
+    return ComparedTraces(pair or study.annotators, rows)
 
 
 def compare_judge(
@@ -105,48 +111,44 @@ def compare_judge(
 ) -> ComparedTraces:
     """List the answers of a judge and its reference on some modes, errors first.
 
+    Misses come before false alarms.
+
     Args:
         judge_input: The answers of the judge and of its reference.
         confusion: The comparison of these answers.
         modes: The slugs of the modes.
     """
-    traces = {mode: judged_source_traces(judge_input, confusion, mode) for mode in modes}
-    sides = (judge_input.judge, judge_input.reference.name)
-    return _compared_verdicts(sides, traces, judge=judge_input.judge)
-
-
-def _compared_verdicts(
-    sides: tuple[str, ...], traces: Mapping[str, Sequence[SourceTrace]], judge: str | None = None
-) -> ComparedTraces:
-    """Return the traces of several modes in one list, the most disagreement first.
-
-    A judge's misses come before its false alarms. The last of the ``sides`` is the reference of the
-    ``judge``.
-    """
-    reference = None if judge is None else sides[-1]
-
-    def is_false_alarm(trace: SourceTrace) -> bool:
-        """Return whether a disagreement about the trace is a false alarm instead of a miss."""
-        return reference is not None and trace.verdicts[reference] is not VerdictValue.PRESENT
-
-    def _answers_row(mode: str, trace: SourceTrace) -> TraceAnswers:
-        error = "false alarm" if is_false_alarm(trace) else "missed"
-        return TraceAnswers(
-            trace.trace_id,
-            mode,
-            answers={
-                name: verdict.value if verdict else OPEN for name, verdict in trace.verdicts.items()
-            },
-            sides_differ=trace.disagreement > 0,
-            any_present=VerdictValue.PRESENT in trace.verdicts.values(),
-            note=error if reference is not None and trace.disagreement else "",
-        )
-
-    traces_with_modes = [
-        (mode, trace) for mode, mode_traces in traces.items() for trace in mode_traces
+    reference = judge_input.reference.name
+    rows = [
+        _verdicts_row(trace, mode, reference)
+        for mode in modes
+        for trace in judged_source_traces(judge_input, confusion, mode)
     ]
-    traces_with_modes.sort(key=lambda pair: (-pair[1].disagreement, is_false_alarm(pair[1])))
-    return ComparedTraces(sides, list(starmap(_answers_row, traces_with_modes)), judge)
+    rows.sort(
+        key=lambda row: (-row.disagreement, row.answers[reference] != VerdictValue.PRESENT.value)
+    )
+    return ComparedTraces((judge_input.judge, reference), rows, judge_input.judge)
+
+
+def _verdicts_row(trace: SourceTrace, mode: str, reference: str | None = None) -> TraceAnswers:
+    """Return the verdicts on a mode of a trace.
+
+    If they are those of a judge and its ``reference``, the note names the error of the judge.
+    """
+    note = ""
+    if reference is not None and trace.disagreement:
+        is_missed = trace.verdicts[reference] is VerdictValue.PRESENT
+        note = "missed" if is_missed else FALSE_ALARM
+    return TraceAnswers(
+        trace.trace_id,
+        mode,
+        answers={
+            name: verdict.value if verdict else OPEN for name, verdict in trace.verdicts.items()
+        },
+        disagreement=trace.disagreement,
+        any_present=VerdictValue.PRESENT in trace.verdicts.values(),
+        note=note,
+    )
 
 
 def compare_spans(span_input: SpanInput, sources: Sources) -> ComparedTraces:
@@ -158,34 +160,36 @@ def compare_spans(span_input: SpanInput, sources: Sources) -> ComparedTraces:
     """
     names = sources.subject or span_input.annotators
     never_placed = never_placed_modes(span_input.traces, [mode.slug for mode in span_input.modes])
-    ranked_rows = []
-    prepared_traces = [
-        PreparedTrace.from_readings(trace, never_placed) for trace in span_input.traces
-    ]
-    for (trace, prepared), mode in product(
-        zip(span_input.traces, prepared_traces, strict=True), sources.modes
-    ):
-        readings = prepared.readings
-        ranges_by_name = {
-            name: readings[name].places(mode)
-            for name in names
-            if name in readings and readings[name].answers(mode)
-        }
-        if len(ranges_by_name) < 2 or not any(ranges_by_name.values()):
-            continue
-        unmatched_count = _unmatched_count(list(ranges_by_name.values()))
-        range_count = sum(len(ranges) for ranges in ranges_by_name.values())
-        row = TraceAnswers(
-            trace.trace_id,
-            mode,
-            answers={name: _ranges_text(ranges) for name, ranges in ranges_by_name.items()},
-            sides_differ=unmatched_count > 0,
-            any_present=True,
-            note=f"{unmatched_count} of {range_count} differ" if unmatched_count else "",
-        )
-        ranked_rows.append(((-unmatched_count, trace.trace_id), row))
-    ranked_rows.sort(key=lambda ranked_row: ranked_row[0])
-    return ComparedTraces(names, [row for _, row in ranked_rows])
+    rows = []
+    for trace in span_input.traces:
+        readings = PreparedTrace.from_readings(trace, never_placed).readings
+        for mode in sources.modes:
+            ranges_by_name = {
+                name: readings[name].places(mode)
+                for name in names
+                if name in readings and readings[name].answers(mode)
+            }
+            # At least two people must have answered, and one of them must have marked a range.
+            if len(ranges_by_name) > 1 and any(ranges_by_name.values()):
+                rows.append(_ranges_row(trace.trace_id, mode, ranges_by_name))
+    rows.sort(key=lambda row: (-row.disagreement, row.trace_id))
+    return ComparedTraces(names, rows)
+
+
+def _ranges_row(
+    trace_id: str, mode: str, ranges_by_name: Mapping[str, Sequence[LabelRange]]
+) -> TraceAnswers:
+    """Return the span ranges of several people for a mode of a trace."""
+    unmatched_count = _unmatched_count(list(ranges_by_name.values()))
+    range_count = sum(map(len, ranges_by_name.values()))
+    return TraceAnswers(
+        trace_id,
+        mode,
+        answers={name: _ranges_text(ranges) for name, ranges in ranges_by_name.items()},
+        disagreement=unmatched_count,
+        any_present=True,
+        note=f"{unmatched_count} of {range_count} differ" if unmatched_count else "",
+    )
 
 
 def _unmatched_count(sides: Sequence[Sequence[LabelRange]]) -> int:
@@ -215,7 +219,7 @@ def _range_name(span_range: LabelRange) -> str:
 
 
 def listing_of(compared: ComparedTraces, taxonomy: Taxonomy, names: Mapping[str, str]) -> Listing:
-    """Return the listing of the source traces of a figure.
+    """Return the list of the source traces of a figure, at most ``MOST_SOURCE_TRACES``.
 
     A row opens the trace, or the adjudication of its mode if the user may adjudicate a present
     verdict.
@@ -232,7 +236,7 @@ def listing_of(compared: ComparedTraces, taxonomy: Taxonomy, names: Mapping[str,
     answers_by_row_id = {row.id: row for row in listed}
     facts = [
         counted(len(compared.rows), "trace × mode" if with_codes else "trace"),
-        f"{sum(row.sides_differ for row in compared.rows):,} where the sides differ",
+        f"{sum(row.disagreement > 0 for row in compared.rows):,} where the sides differ",
     ]
     if len(rows) < len(compared.rows):
         facts.append(f"the first {len(rows):,} listed")
@@ -240,7 +244,7 @@ def listing_of(compared: ComparedTraces, taxonomy: Taxonomy, names: Mapping[str,
     def _destination_of(opened: OpenWorkspace, row_id: str) -> TraceLocation | ShowDisagreements:
         row = answers_by_row_id[row_id]
         if compared.judge is None and row.any_present and _may_adjudicate(opened):
-            return ShowDisagreements(row.mode, row.trace_id, lists_agreed=not row.sides_differ)
+            return ShowDisagreements(row.mode, row.trace_id, lists_agreed=not row.disagreement)
         return _evidence_location(opened, row, compared.judge)
 
     return Listing(
@@ -252,7 +256,7 @@ def listing_of(compared: ComparedTraces, taxonomy: Taxonomy, names: Mapping[str,
         },
         facts=tuple(facts),
         open=_destination_of,
-        differing_ids=frozenset(row.id for row in listed if row.sides_differ),
+        differing_ids=frozenset(row.id for row in listed if row.disagreement),
     )
 
 
@@ -286,7 +290,7 @@ def _table_row(
     if answers.note:
         detail.append(f"{answers.note}.")
     detail.append(f"trace {answers.trace_id}")
-    return Row(answers.id, cells, "≠" if answers.sides_differ else "", tuple(detail))
+    return Row(answers.id, cells, "≠" if answers.disagreement else "", tuple(detail))
 
 
 def _may_adjudicate(opened: OpenWorkspace) -> bool:
