@@ -374,7 +374,11 @@ class SignaturesScreen(ReportScreen):
         table = signatures.groups[self.group]
         if not compares_outcomes(table):
             if signatures.hidden_outcomes:
-                return f"{hidden_outcomes_text(signatures.hidden_outcomes)}."
+                traces = counted(signatures.hidden_outcomes, "trace")
+                return (
+                    f"You work blind: the outcome of {traces} is hidden from you and counts as "
+                    "unknown."
+                )
             known_outcomes = sum(table.count("traces", side) for side in OUTCOMES)
             outcomes = counted(table.count("traces"), "outcome")
             return (
@@ -722,14 +726,6 @@ def labels_title(labels: str) -> str:
     if labels.startswith(JUDGE_PREFIX):
         return f"judge {one_line(judge_name(labels), 30)}"
     return f"labels of {one_line(labels, 30)}"
-
-
-def hidden_outcomes_text(count: int) -> str:
-    """Return the note that outcomes are hidden from an annotator who works blind."""
-    return (
-        f"You work blind: the outcome of {counted(count, 'trace')} is hidden from you and counts "
-        "as unknown"
-    )
 
 
 def _left_out_text(signatures: Signatures, key: str) -> str:
