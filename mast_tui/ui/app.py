@@ -590,11 +590,9 @@ class MastApp(QueuedInputApp):
         """The open workspace, or None."""
         return self.workspace.opened
 
-    async def workspace_ready(self) -> None:
+    async def workspace_ready(self, opened: OpenWorkspace) -> None:
         """Prepare the app for the workspace that was opened."""
-        if self.workspace.opened is not None:
-            # The workspace may have another wording of the taxonomy.
-            self._taxonomy = self.workspace.opened.taxonomy
+        self._taxonomy = opened.taxonomy  # the workspace may have another wording of it
         await self.trace_queue.count_finished()
 
     async def annotator_changed(self) -> None:

@@ -234,9 +234,6 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
             return "▾"
         return "●" if row.code.is_label else "✎"
 
-    def _sign_style(self, row: _CodeRow) -> str:
-        return "doubt" if row.code is None or self._is_marked(row) else "quiet"
-
     def _table_columns(self, loader: TraceLoader) -> tuple[TableColumn[_CodeRow], ...]:
         """Return the columns of the groups and open codes."""
         key = self.mast.key_of("annotate.note")
@@ -257,20 +254,20 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
             lambda code: place_text(code.target, loader.known_order(code.trace_id)),
         )
         annotator = _cell_of_row(lambda _: "", lambda code: one_line(code.annotator))
+        sign_style = _cell_of_row(
+            lambda _: "doubt",
+            lambda code: "doubt" if code.identity in self._marked_codes else "quiet",
+        )
         return (
-            sign_column(self._sign, self._sign_style),
+            sign_column(self._sign, sign_style),
             TableColumn("", text, text_style, name_width()),
             TableColumn("trace", trace, "quiet", name_width(90)),
             TableColumn("where", place, width=name_width(80)),
             TableColumn("who", annotator, "quiet", name_width(70)),
         )
 
-    def show_detail(self) -> None:
-        """Show the text under the cursor, or all texts of its group."""
-        row = self.main_list.row
-        if row is None:
-            self.describe("", "")
-            return
+    def describe_row(self, row: _CodeRow) -> None:
+        """Show the text of an open code, or all texts of its group."""
         group = row.group
         if row.code is not None:
             text = row.code.tagged_text or "This label has no text yet."

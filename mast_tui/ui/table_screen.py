@@ -129,6 +129,17 @@ class TableScreen(DetailScreen, Generic[Row]):
     def read_rows(self, opened: OpenWorkspace) -> None:
         """Read the rows in a worker, then show them."""
 
+    def show_detail(self) -> None:
+        """Show the text about the row under the cursor; no text without a row."""
+        row = self.main_list.row
+        if row is None:
+            self.describe("", "")
+        else:
+            self.describe_row(row)
+
+    def describe_row(self, row: Row) -> None:
+        """Show the text about a row."""
+
     def compose_panes(self) -> ComposeResult:
         """Yield the table, and the text about the row under its cursor."""
         table = ColumnTable[Row](self.row_key, id=self.table_id)

@@ -178,6 +178,21 @@ def place_text(target: Target, index_of: IndexOf, *, quoted: bool = True) -> str
     return text
 
 
+def places_text(
+    targets: Sequence[Target], index_of: IndexOf, most: int, *, quoted: bool = False
+) -> str:
+    """Return the first of several targets as text: ``#3, #5 to #7 …``; empty without targets.
+
+    Args:
+        targets: The targets, in the order of the text.
+        index_of: Returns the index of a span key, or None.
+        most: The most targets to name.
+        quoted: True to show quotes.
+    """
+    places = [place_text(target, index_of, quoted=quoted) for target in targets[:most]]
+    return ", ".join(places) + (" …" if len(targets) > most else "")
+
+
 # Titles and paragraphs
 
 
@@ -220,6 +235,12 @@ def _progress_parts(trace: Trace) -> list[str]:
     if not loaded.complete and not loaded.all_spans:
         parts.append(f"{loaded.done / max(1, loaded.total):.0%} read")
     return parts
+
+
+def span_title_parts(span: Span) -> list[str]:
+    """Return the number and kind of a span, its agent, and its name if it has one."""
+    parts = [f"#{span.index + 1} {span.kind.replace('_', ' ')}", span.agent]
+    return [*parts, span.name] if span.name else parts
 
 
 def origin_title(span: Span, pictures: str = "") -> Text:

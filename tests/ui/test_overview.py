@@ -134,12 +134,12 @@ async def test_a_growing_trace_fills_the_column() -> None:
         assert list(view.cells) == []
         for known_spans in (3, 40, 5000):
             trace.read_count = known_spans
-            view.show_new_spans()
+            view.update_cells()
             assert view.cells[-1].content is CellContent.UNSEEN
             assert not view.complete
             while index.step(trace):
                 pass
-            view.show_new_spans()
+            view.update_cells()
             assert view.complete
             assert (len(view.cells), view.cells[-1].end) == (min(30, known_spans), known_spans)
             assert all(cell.content is CellContent.AGENT for cell in view.cells)

@@ -89,7 +89,7 @@ def test_columns_are_left_out_by_width() -> None:
     for width in range(120, 30, -1):
         layout = fit_columns(table(), width, intervals_pending=False)
         keys = [col.column.key for col in layout.columns]
-        intervals = [col.column.key for col in layout.columns if col.interval]
+        intervals = [col.column.key for col in layout.columns if col.interval_cells]
         assert layout.width <= width
         for col in layout.columns:
             if not col.is_text:

@@ -99,6 +99,21 @@ def key_while_typing(action_id: str, keymap: Keymap) -> str:
     return next((key_text(key) for key in keys if len(key) > 1 and key != "space"), "")
 
 
+def hint_while_typing(action_id: str, effect: str, keymap: Keymap) -> str:
+    """Return the end of a message about an action's key that works while the user types.
+
+    Args:
+        action_id: The id of the action.
+        effect: The effect of the key.
+        keymap: The keys that the user has set.
+
+    Returns:
+        A text such as `` · ^r leaves``; empty if the action has no such key.
+    """
+    key = key_while_typing(action_id, keymap)
+    return f" · {key} {effect}" if key else ""
+
+
 def _textual_keys(keys: Iterable[str]) -> str:
     """Return keys as Textual expects them: separated by commas, with a comma itself by name."""
     return ",".join("comma" if key == "," else key for key in keys)

@@ -62,7 +62,7 @@ from mast_tui.ui.adjudicate.lists import (
 )
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_loader import TraceLoader
-from mast_tui.ui.wording import IndexOf, joined, place_text
+from mast_tui.ui.wording import IndexOf, joined, place_text, places_text
 
 MOST_CODE_CHARS: Final = 8
 
@@ -371,9 +371,7 @@ class TraceCases:
     def _ranges_text(self, targets: Sequence[Target]) -> str:
         """Return the first span ranges of the targets in reading order: ``#3, #5-7 …``."""
         ordered_targets = in_reading_order(targets, lambda target: target, self.order)
-        ranges = [place_text(target, self.order, quoted=False) for target in ordered_targets]
-        ellipsis = " …" if len(ranges) > MOST_RANGES else ""
-        return f"{', '.join(ranges[:MOST_RANGES])}{ellipsis}"
+        return places_text(ordered_targets, self.order, MOST_RANGES)
 
     def _side_views(self, group: ConflictGroup, decisions: Sequence[Decision]) -> list[SideView]:
         """Return the sides with their keys' numbers and their marked targets.
@@ -674,13 +672,10 @@ def _answer_text(side: SideAnswer, index_of: IndexOf, *, omit_verdict: bool) -> 
 
     With ``omit_verdict``, ``marked`` or ``no place`` replaces the verdict.
     """
+    text = _value_text(side.value)
     if omit_verdict:
         text = "marked" if side.targets else "no place"
-    else:
-        text = _value_text(side.value)
-    ranges = [place_text(target, index_of, quoted=False) for target in side.targets[:2]]
-    ellipsis = " …" if len(side.targets) > len(ranges) else ""
-    return f"{text} {', '.join(ranges)}{ellipsis}" if ranges else text
+    return f"{text} {places_text(side.targets, index_of, most=2)}".rstrip()
 
 
 def judge_views(answers: Sequence[JudgeAnswer], index_of: IndexOf) -> list[SideView]:

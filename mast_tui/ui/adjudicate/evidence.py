@@ -15,7 +15,7 @@ from mast_tui.ui.text.highlighting import TextPart
 from mast_tui.ui.trace_view.gutter import GutterMark, MarkKind, marks_by_span, span_range_of
 from mast_tui.ui.trace_view.span_view import SpanText, SpanView, text_format
 from mast_tui.ui.trace_view.timeline import Timeline
-from mast_tui.ui.wording import counted, origin_title, plain_title
+from mast_tui.ui.wording import counted, origin_title, plain_title, span_title_parts
 
 READING = "Reading the trace …"
 NO_FILE = "The file of this trace is not on this machine: the sides are all there is to see."
@@ -114,11 +114,11 @@ class EvidencePanes:
         if index_range is not None:
             self.timeline.go_to(index_range[0])
             # A pane that has just appeared has no height yet, so it cannot scroll.
-            self.timeline.call_after_refresh(self._show_cursor)
+            timeline = self.timeline
+            timeline.call_after_refresh(
+                lambda: timeline.show_row(timeline.cursor, in_upper_third=True)
+            )
         self.show_span()
-
-    def _show_cursor(self) -> None:
-        self.timeline.show_row(self.timeline.cursor, in_upper_third=True)
 
     def go_to_place(self, text: str) -> bool:
         """Move to a span by its number (from 1) or key; return False if there is none."""
@@ -137,7 +137,8 @@ class EvidencePanes:
             return
         span = trace.span(self.timeline.index)
         text = self._span_text.text_of(trace, span.index)
-        self.span_view.show_titles(plain_title(_span_title(span)), origin_title(span))
+        title = " · ".join(one_line(part) for part in span_title_parts(span) if part)
+        self.span_view.show_titles(plain_title(title), origin_title(span))
         self.span_view.show_text(
             text,
             self._quote_highlights(span),
@@ -230,13 +231,6 @@ def _marked_targets(sides: Iterable[SideView]) -> Iterator[tuple[Target, GutterM
         if side.is_judge or side.number is not None:
             mark = GutterMark("judge" if side.is_judge else str(side.number), MarkKind.OTHER)
             yield from ((marked_place.target, mark) for marked_place in side.places)
-
-
-def _span_title(span: Span) -> str:
-    parts = [f"#{span.index + 1} {span.kind.replace('_', ' ')}", span.agent]
-    if span.name:
-        parts.append(span.name)
-    return " · ".join(one_line(part) for part in parts if part)
 
 
 def _masked_side(side: SideView, trace: Trace | None, masks: TraceMasks) -> SideView:

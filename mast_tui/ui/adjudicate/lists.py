@@ -415,15 +415,21 @@ def _rows_of(side: SideView, key: str, width: int, *, cut_texts: bool) -> list[_
     """
     # The edge of a row needs one cell. In a panel that is too narrow for 8 more, rows are cut.
     cells = max(8, width - 1 - INDENT)
+    head: list[_StyledText] = [
+        (f"{key} ", "number"),
+        (one_line(side.name, 32), "name"),
+        (f"  {side.verdict}" if side.verdict else "", "verdict"),
+    ]
+    remark = [(f"  {one_line(side.remark)}", "quiet")] if side.remark else []
+    indent = " " * (sum(cell_len(text) for text, _ in head) + 2)
     rows: list[_SideRow] = []
     for side_place in side.places or (None,):
         item = PlaceOfSide(side, side_place)
-        parts = _heading_parts(side, key)
-        if rows:  # below the first place
-            indent = sum(cell_len(text) for text, _ in parts[:HEAD_PARTS]) + 2
-            parts = _place_parts(side_place, " " * indent)
         texts = _place_texts(side_place)
-        if not rows:
+        if rows:  # below the first place
+            parts = _place_parts(side_place, indent)
+        else:
+            parts = [*head, *_place_parts(side_place, "  "), *remark]
             texts.insert(0, (side.note, "note"))
         if cut_texts:
             parts += [(f"  {one_line(text)}", style) for text, style in texts if text]
@@ -435,22 +441,6 @@ def _rows_of(side: SideView, key: str, width: int, *, cut_texts: bool) -> list[_
                 for line in wrapped(text, cells)
             ]
     return rows
-
-
-HEAD_PARTS: Final = 3
-"""The parts of a heading before the first place: key, name and verdict."""
-
-
-def _heading_parts(side: SideView, key: str) -> list[_StyledText]:
-    """Return the key, the name and the verdict of a side, its first place, and its remark."""
-    first_place = side.places[0] if side.places else None
-    return [
-        (f"{key} ", "number"),
-        (one_line(side.name, 32), "name"),
-        (f"  {side.verdict}" if side.verdict else "", "verdict"),
-        *_place_parts(first_place, "  "),
-        *([(f"  {one_line(side.remark)}", "quiet")] if side.remark else []),
-    ]
 
 
 def _place_texts(side_place: SidePlace | None) -> list[_StyledText]:

@@ -56,7 +56,7 @@ from mast_tui.ui.styles import ADJUDICATE, ANNOTATE, BASE_SCREEN
 from mast_tui.ui.trace_view.span_view import SpanText
 from mast_tui.ui.widgets.bars import ADJUDICATOR, TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import counted, joined, place_text, plain_title
+from mast_tui.ui.wording import counted, joined, places_text, plain_title
 from mast_tui.workspace.presence import Presence
 from mast_tui.writes import HeldKeys, piece_of_work
 
@@ -312,12 +312,9 @@ class AdjudicateScreen(BaseScreen):
         if self.queue.mode is not None:
             parts.append(self._mode_title(self.queue.mode))
         self.title_bar.show((*parts, *self.queue.progress()), self.right_title_parts())
-        self.main_list.border_title = plain_title(self._list_title())
-
-    def _list_title(self) -> str:
-        """Return the title of the queue, with the number of labels without a known order."""
-        count = self.queue.contents.unordered
-        return f"order of {counted(count, 'label')} unknown · {TITLE}" if count else TITLE
+        unordered = counted(self.queue.contents.unordered, "label")
+        prefix = f"order of {unordered} unknown · " if self.queue.contents.unordered else ""
+        self.main_list.border_title = plain_title(f"{prefix}{TITLE}")
 
     def right_title_parts(self) -> tuple[str, ...]:
         """Return the adjudicator, others at the same case, and whether names are hidden."""
@@ -352,30 +349,24 @@ class AdjudicateScreen(BaseScreen):
             if self.queue.mode is not None:
                 where += f" on {self._mode_title(self.queue.mode)}"
             agreed_count, single_count = self.queue.undisputed_counts()
+            compared = "no mode has a verdict by two people, so nothing was compared"
             if agreed_count:
-                compared = (
-                    f"people agree on {counted(agreed_count, 'verdict')} that two or more gave"
-                )
-            else:
-                compared = "no mode has a verdict by two people, so nothing was compared"
+                verdicts = counted(agreed_count, "verdict")
+                compared = f"people agree on {verdicts} that two or more gave"
             return (
                 f"No conflicts: {where} {compared} ({counted(single_count, 'verdict')} by one "
                 "person).\n\nThese verdicts go to the gold without a decision; "
                 f"{self.mast.key_of('adjudicate.agreed')} lists them. {self._gold_hint()}."
             )
-        lines = ["Nothing to adjudicate: two people must have finished the same trace."]
         counts = [f"{one_line(name)} {count}" for name, count in contents.finished.items() if count]
         finished_text = f"Finished so far: {joined(counts)}."
-        lines += ["", finished_text if counts else "Nobody has finished one."]
-        lines += [
-            "",
+        return (
+            "Nothing to adjudicate: two people must have finished the same trace.\n\n"
+            f"{finished_text if counts else 'Nobody has finished one.'}\n\n"
             f"{self.mast.key_of('annotate.finish')} in an open trace finishes it. "
-            "Another person labels here with",
-            self.mast.options.command_of_another(),
-            "",
-            "mast-tui import adds labels from files.",
-        ]
-        return "\n".join(lines)
+            f"Another person labels here with\n{self.mast.options.command_of_another()}\n\n"
+            "mast-tui import adds labels from files."
+        )
 
     # The row under the cursor
 
@@ -441,7 +432,8 @@ class AdjudicateScreen(BaseScreen):
                 key = self.mast.key_of("adjudicate.names")
                 text += f" Each letter is an annotator; {key} shows their names."
             self.evidence.show_case(None, empty=text)
-        elif self._may_show_judge(case):
+        elif not self.queue.is_reading and (self._judge_first or not case.is_open):
+            # A judge's answer may be shown.
             self.writes.do(partial(self._show_with_judge, cases, case), HeldKeys.NOTHING)
         else:
             self._show_view(case, cases.view(case))
@@ -1095,10 +1087,10 @@ class AdjudicateScreen(BaseScreen):
     def _decision_text(self, cases: TraceCases, decisions: Sequence[Decision]) -> str:
         """Return a decision with its places: ``1.3 Step repetition: present at #3, as alice``."""
         targets = in_reading_order(targets_taken(decisions), lambda target: target, cases.order)
-        places = [place_text(target, cases.order, quoted=False) for target in targets]
-        ellipsis = " …" if len(places) > MOST_PLACES else ""
-        preposition = "in" if any(target.is_whole for target in targets[:1]) else "at"
-        location = f" {preposition} {', '.join(places[:MOST_PLACES])}{ellipsis}" if places else ""
+        location = ""
+        if targets:
+            preposition = "in" if targets[0].is_whole else "at"
+            location = f" {preposition} {places_text(targets, cases.order, MOST_PLACES)}"
         # Several decisions on places of one mode are described by the taken places.
         verdict = "" if location and len(decisions) > 1 else decided_words(decisions)
         text = f"{verdict}{location}".strip()
@@ -1192,13 +1184,6 @@ class AdjudicateScreen(BaseScreen):
     def _judge_first(self) -> bool:
         study = self.queue.contents.study
         return study is not None and study.judge_first
-
-    def _may_show_judge(self, case: AdjudicationCase) -> bool:
-        """Return whether a judge's answer may be shown on a case.
-
-        The study must show judges first, or the case must not be open. The trace must be read.
-        """
-        return not self.queue.is_reading and (self._judge_first or not case.is_open)
 
     async def _view_with_judge(self, cases: TraceCases, case: AdjudicationCase) -> CaseView:
         """Return the contents of the panes for a case, with judges' answers if these may be shown.

@@ -33,17 +33,14 @@ class Copying(ScreenPart):
         trace = self._state.trace
         if trace is None or not self._state.has_spans:
             return
-        number = self._state.index + 1
-        choices = [FinderChoice("text", code="", name=f"the text of #{number}")]
+        span = trace.span(self._state.index)
+        choices = [
+            FinderChoice("text", "", f"the text of #{span.index + 1}"),
+            FinderChoice("place", "", "its place in the file", location_of(trace, span)),
+            FinderChoice("trace", "", "the whole trace as text", f"{len(trace):,} spans"),
+        ]
         if self._state.selection.quote is not None:
-            choices.insert(0, FinderChoice("quote", code="", name="the quote that is marked"))
-        location = location_of(trace, trace.span(self._state.index))
-        choices.append(
-            FinderChoice("place", code="", name="its place in the file", detail=location)
-        )
-        choices.append(
-            FinderChoice("trace", "", "the whole trace as text", f"{len(trace):,} spans")
-        )
+            choices.insert(0, FinderChoice("quote", "", "the quote that is marked"))
         dialog = FinderDialog("Copy", choices, placeholder="what to copy")
         self._screen.mast.ask(dialog, self._copy_choice)
 

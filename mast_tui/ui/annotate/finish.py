@@ -298,22 +298,18 @@ class FinishScreen(KeyDialog[str]):
         """Show the verdicts."""
         self.show()
 
-    @property
-    def _column_cells(self) -> int:
-        """The width of a column of modes."""
-        return (min(DIALOG_CELLS, self.app.size.width) - FRAME_CELLS) // 2
-
     def show(self) -> None:
         """Show the verdict of each mode, and the number of modes without one."""
         open_count = sum(self._verdict_of(mode.slug) is None for mode in self._rows_by_mode)
         self._heading.update(f"{counted(open_count, 'mode')} without a verdict")
+        column_cells = (min(DIALOG_CELLS, self.app.size.width) - FRAME_CELLS) // 2
         longest_name = max(map(cell_len, (mode.name for mode in self._rows_by_mode)), default=0)
         for mode, row in self._rows_by_mode.items():
             verdict = self._verdict_of(mode.slug)
             verdict_text = f" {verdict.value}" if verdict else ""
             name = mode.name if row.key == mode.code else f"{mode.code} {mode.name}"
             # Without padding to the end of the column, a gap stays between wide columns.
-            name_cells = min(longest_name, self._column_cells - KEY_CELLS - len(verdict_text))
+            name_cells = min(longest_name, column_cells - KEY_CELLS - len(verdict_text))
             row.show(
                 set_cell_size(shortened(one_line(name), name_cells), name_cells),
                 (verdict_text, "bold"),

@@ -337,9 +337,7 @@ class Labelling(ScreenPart):
         Without a digit, or for a label, the typing ends. Else the first digit is asked for again.
         """
         purpose = self.entry.purpose
-        is_for_label = purpose is VerdictValue.PRESENT
-        has_digit = self.entry.first is not None
-        if has_digit and not is_for_label:
+        if self.entry.first is not None and purpose is not VerdictValue.PRESENT:
             self.begin_verdict(purpose.value)
             return
         self._stop_typing()

@@ -77,7 +77,7 @@ from mast_tui.ui.trace_view.timeline import Timeline
 from mast_tui.ui.widgets.bars import visibility_text
 from mast_tui.ui.widgets.taxonomy_panel import ModeState, TaxonomyPanel, definition_of
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import origin_title, plain_title, trace_title
+from mast_tui.ui.wording import origin_title, plain_title, span_title_parts, trace_title
 from mast_tui.writes import HeldKeys
 
 if TYPE_CHECKING:
@@ -671,7 +671,7 @@ class AnnotateScreen(MainScreen, RenderCache):
     def on_timeline_index_grown(self, event: Timeline.IndexGrown) -> None:
         """Update the panes that use the background index, and go to an awaited span."""
         if event.trace is self.trace and self.timeline.trace is self.trace:
-            self.overview.show_new_spans()
+            self.overview.update_cells()
             self.filter.check_new_spans()
             self.show_title()
             self._index_reports += 1
@@ -797,7 +797,9 @@ class AnnotateScreen(MainScreen, RenderCache):
         if location.find is not None:
             self.arrival.go_to(location)
         else:
-            self.suggestions.show_location(location)
+            self.commands.when_session_opens(
+                lambda session: self.suggestions.go_to_location(session, location)
+            )
 
     def go_to_place(self, text: str) -> bool:
         """Go to a span by its number (from 1) or its key; return False if there is none."""
@@ -1010,8 +1012,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         The suggestion at the cursor is selected at once, because a key can answer it.
         """
         trace = self.trace
-        text_must_wait = self._move_timer is not None and self._text_index != self.index
-        if text_must_wait and trace is not None and len(trace):
+        if trace is not None and self.text_waits:
             self.suggestions.select_at(trace.span(self.index))
             self._show_suggestion_and_hints()
         else:
@@ -1413,24 +1414,21 @@ class AnnotateScreen(MainScreen, RenderCache):
         - any other pane than the timeline
         - the trace
         """
-        if self.focused is self.search.line:
+        focused = self.focused
+        if focused is self.search.line:
             self.search.end()
             return
-        is_timeline_focused = self.focused is None or self.focused is self.timeline
         closers = [self.search.end, self.filter.remove]
         if self.state.newest_filter == "filter":
             closers.reverse()
         closers = [self.labelling.cancel, self.panes.return_to_timeline, *closers]
         if any(close() for close in closers):
             self.hints.clear()
-            return
-        if self.has_class("-drawer"):
+        elif self.has_class("-drawer"):
             self.action_drawer()
-            return
-        if self.has_class("-mine"):
+        elif self.has_class("-mine"):
             self._hide_my_labels()
-            return
-        if is_timeline_focused:
+        elif focused is None or focused is self.timeline:
             self._leave_trace()
         else:
             self.set_focus(self.timeline)
@@ -1619,9 +1617,7 @@ class AnnotateScreen(MainScreen, RenderCache):
 
 def _span_title(trace: Trace, span: Span) -> str:
     """Return number, kind, agent, tool, call, duration and status of a span."""
-    parts = [f"#{span.index + 1} {span.kind.replace('_', ' ')}", span.agent]
-    if span.name:
-        parts.append(span.name)
+    parts = span_title_parts(span)
     if span.parent is not None and span.kind is SpanKind.TOOL_RESULT:
         call_index = trace.index_of(span.parent)
         if call_index is not None:

@@ -13,7 +13,7 @@ from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 from mast_tui.traces.search.pattern import Pattern
 from mast_tui.traces.search.text_search import Matcher, Needle, TextSearch, pattern_in
-from mast_tui.ui.actions.registry import key_while_typing
+from mast_tui.ui.actions.registry import hint_while_typing
 from mast_tui.ui.annotate.part import ScreenPart
 from mast_tui.ui.base_screen import Stopped
 from mast_tui.ui.widgets.bars import TextLine
@@ -581,8 +581,7 @@ class Search(ScreenPart):
     @property
     def _closing_hint(self) -> str:
         """The end of a message with the key that closes the line; empty without such a key."""
-        key = key_while_typing("everywhere.back", self._screen.mast.keys_set)
-        return f" · {key} leaves" if key else ""
+        return hint_while_typing("everywhere.back", "leaves", self._screen.mast.keys_set)
 
     def _needle_text(self, cells: int) -> str:
         """Return the searched text in quotes, or the pattern in slashes, shortened."""

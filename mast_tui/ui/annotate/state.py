@@ -306,12 +306,7 @@ class Marking(ScreenPart):
         last = state.open_trace.index_of(target.last)
         if first is None or last is None:
             return
-        if abs(state.index - first) < abs(state.index - last):
-            near_end = first
-            far_end = last
-        else:
-            near_end = last
-            far_end = first
+        near_end, far_end = sorted((last, first), key=lambda end: abs(state.index - end))
         self._screen.go_to(near_end)
         if target.char_start is not None and target.char_end is not None:
             self.quote_between(target.char_start, target.char_end)

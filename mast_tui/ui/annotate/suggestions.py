@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property, partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from msgspec import Struct, structs
 from textual.app import ComposeResult
@@ -731,14 +731,14 @@ class Suggestions(ScreenPart):
             return ""
         return self._idle_text(session)
 
-    def show_location(self, location: TraceLocation) -> None:
-        """Go to a location as soon as the workspace is open."""
-        self._commands.when_session_opens(lambda session: self._go_to_location(session, location))
-
-    def _go_to_location(self, session: Session, location: TraceLocation) -> None:
+    def go_to_location(self, session: Session, location: TraceLocation) -> None:
         """Show the pending suggestion of a location, or go to the location's span if it was read.
 
         The span is that of an answered suggestion, else that of the key or the position.
+
+        Args:
+            session: The session on the trace.
+            location: The location.
         """
         suggestion = _suggestion_at(session, location)
         if suggestion is not None and suggestion.id in self.pending_by_id:
@@ -918,9 +918,10 @@ class Suggestions(ScreenPart):
 
 
 def _answer_all(session: Session, key: str, suggestions: Sequence[Suggestion]) -> Change:
-    answer: Literal[ReviewAnswer.ACCEPT, ReviewAnswer.REJECT]
-    answer = ReviewAnswer.ACCEPT if key == ACCEPT else ReviewAnswer.REJECT
-    return session.answer_all([suggestion.id for suggestion in suggestions], answer)
+    return session.answer_all(
+        [suggestion.id for suggestion in suggestions],
+        ReviewAnswer.ACCEPT if key == ACCEPT else ReviewAnswer.REJECT,
+    )
 
 
 def _rule_of(suggestion: Suggestion) -> tuple[str, str, str]:

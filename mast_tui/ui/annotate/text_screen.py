@@ -177,11 +177,8 @@ class TextScreen(LinesDialog):
         if not self.line.display and not self._match_ranges:
             self.dismiss(None)
             return
-        self.line.value = ""
+        self.line.value = ""  # removes the matches
         self.line.display = False
-        self._match_ranges = []
-        self._match_position = -1
-        self._show_matches()
         self.box.border_subtitle = _KEYS
         self.lines.focus()
 

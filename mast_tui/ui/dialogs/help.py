@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from textwrap import wrap
 from types import MappingProxyType
 from typing import ClassVar, Final
@@ -152,21 +153,18 @@ LEGEND: Final[Mapping[Where, Sequence[HelpSection]]] = MappingProxyType(
 
 def adjudication_help(keymap: Keymap) -> tuple[str, ...]:
     """Return paragraphs on the purpose of the adjudicate screen."""
-    names = key_of("adjudicate.names", keymap)
-    export = key_of("everywhere.export", keymap)
-    agreement = key_of("everywhere.agreement", keymap)
-    pane = key_of("adjudicate.pane", keymap)
-    drop = key_of("adjudicate.nobody", keymap)
-    take = key_of("adjudicate.enter", keymap)
+    key = partial(key_of, keymap=keymap)
     return (
         "Each row is a conflict: a mode on which people who finished the same trace differ. One "
         "key decides it and goes to the next; the title says how many are left.",
         "What all agree on goes to the gold without a decision. Overlapping places are joined.",
-        f"{pane} goes to the sides, the answers of the annotators. There, {drop} drops the place "
-        f"under the cursor; {take} takes the side under the cursor, such as the tenth.",
-        f"If names are hidden, letters stand for them, in a random order on each trace; {names} "
-        "shows the names.",
-        f"When nothing is left, {export} exports the gold and {agreement} shows agreement.",
+        f"{key('adjudicate.pane')} goes to the sides, the answers of the annotators. There, "
+        f"{key('adjudicate.nobody')} drops the place under the cursor; {key('adjudicate.enter')} "
+        "takes the side under the cursor, such as the tenth.",
+        "If names are hidden, letters stand for them, in a random order on each trace; "
+        f"{key('adjudicate.names')} shows the names.",
+        f"When nothing is left, {key('everywhere.export')} exports the gold and "
+        f"{key('everywhere.agreement')} shows agreement.",
     )
 
 

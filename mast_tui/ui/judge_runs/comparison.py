@@ -32,7 +32,6 @@ from mast_tui.judges.llm.teaching import (
     mark_mistake,
     restore_default,
 )
-from mast_tui.labels import VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.session import library_view, record_reveal, visible_traces_for_agreement
 from mast_tui.taxonomy.model import Taxonomy
@@ -63,7 +62,7 @@ from mast_tui.ui.widgets.virtual_lines import (
     name_width,
     sign_column,
 )
-from mast_tui.ui.wording import place_text, plain_title
+from mast_tui.ui.wording import counted, place_text, plain_title
 from mast_tui.workspace import Run, Workspace
 from mast_tui.workspace.events.model import now
 from mast_tui.workspace.registers.hold_out import TracePart, trace_part
@@ -233,12 +232,14 @@ def _judged_trace_ids(opened: OpenWorkspace, run: Run) -> set[str]:
 
 def _side_of_gold(gold_by_trace: Mapping[str, GoldTrace]) -> Side:
     """Return the verdicts and labels of the gold as a side of the comparison."""
-    verdicts: dict[tuple[str, str], VerdictValue] = {}
+    verdicts = {
+        (trace_id, verdict.mode): verdict.value
+        for trace_id, gold in gold_by_trace.items()
+        for verdict in gold.verdicts
+        if verdict.value is not None
+    }
     marks: dict[tuple[str, str], tuple[Mark, ...]] = {}
     for trace_id, gold in gold_by_trace.items():
-        for verdict in gold.verdicts:
-            if verdict.value is not None:
-                verdicts[trace_id, verdict.mode] = verdict.value
         for label in gold.labels:
             subject = (trace_id, label.mode)
             marks[subject] = (*marks.get(subject, ()), Mark(label.target))
@@ -474,22 +475,18 @@ def comparison_summary(comparison: RunComparison, key_of: KeyOf) -> str:
         comparison: The comparison.
         key_of: Returns how the key of an action is shown.
     """
-    count = comparison.trace_count
-    parts = [f"{count} trace{'' if count == 1 else 's'} compared"]
+    parts = [f"{counted(comparison.trace_count, 'trace')} compared"]
     if comparison.example_count:
         noun = "an example" if comparison.example_count == 1 else "examples"
         parts.append(f"{comparison.example_count} left out, {noun} in a prompt")
     if comparison.hidden_count:
         parts.append(f"{comparison.hidden_count} hidden until you have finished them")
     if comparison.seen_verdict_count:
-        noun = "verdict" if comparison.seen_verdict_count == 1 else "verdicts"
+        treatment = f"left out ({key_of('comparison.seen')} counts them)"
         if comparison.counts_seen_verdicts:
             treatment = "counted too: no independent figure"
-        else:
-            treatment = f"left out ({key_of('comparison.seen')} counts them)"
-        parts.append(
-            f"{comparison.seen_verdict_count} {noun} decided with a judge on screen {treatment}"
-        )
+        verdicts = counted(comparison.seen_verdict_count, "verdict")
+        parts.append(f"{verdicts} decided with a judge on screen {treatment}")
     if comparison.alignment.held_out:
         parts.append(f"{comparison.alignment.held_out} held out")
     if comparison.alignment.is_default:

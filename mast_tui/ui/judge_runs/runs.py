@@ -49,7 +49,7 @@ class AnswerCounts:
             self.accepted += 1
 
     @property
-    def standing(self) -> int:
+    def total(self) -> int:
         """The number of all suggestions."""
         return self.accepted + self.rejected + self.waiting
 
@@ -401,20 +401,15 @@ class RunScreen(OpensTraces, TableScreen[RunTraceRow]):
 
     def show_title(self) -> None:
         run = self._view.run
-        count = len(run.traces)
         title = (
             f"{judge_name(run.judge)} · {local_time(run.started_at)}",
-            f"{count} trace{'' if count == 1 else 's'}",
+            counted(len(run.traces), "trace"),
             *((f"{self._view.failed_count} failed",) if self._view.failed_count else ()),
         )
         self.title_bar.show(title, self.right_title_parts())
 
-    def show_detail(self) -> None:
-        """Show the judge's result or its full answers on the trace under the cursor."""
-        row = self.main_list.row
-        if row is None:
-            self.detail.show_text("")
-            return
+    def describe_row(self, row: RunTraceRow) -> None:
+        """Show the judge's result or its full answers on a trace."""
         if self._reads_answers and self.mast.opened is not None:
             self._read_answers(self.mast.opened, row)
             return
@@ -515,8 +510,7 @@ def run_columns(marked_run_id: str | None = None) -> tuple[TableColumn[RunView],
         is_finished = view.run.finished_at is not None and view.run.ending is None
         return "✓" if is_finished else "◐"
 
-    sign_of_run = sign_column(sign, lambda row: "quiet" if sign(row) == "●" else "doubt")
-    return (sign_of_run, *_RUN_COLUMNS)
+    return (sign_column(sign, "doubt"), *_RUN_COLUMNS)
 
 
 def run_text(
@@ -601,7 +595,7 @@ def _mode_table(view: RunView, taxonomy: Taxonomy) -> Iterator[str]:
     Modes that are not in the taxonomy come last, named by their slugs.
     """
     if view.left_out:
-        traces = "1 trace" if view.left_out == 1 else f"{view.left_out} traces"
+        traces = counted(view.left_out, "trace")
         yield f"Left out of the figures: {traces} whose text is an example in a prompt."
     if not view.modes:
         return
@@ -615,7 +609,7 @@ def _mode_table(view: RunView, taxonomy: Taxonomy) -> Iterator[str]:
 
     columns: tuple[TableColumn[str], ...] = (
         TableColumn("", lambda slug: padded(name(slug), _MODE_CELLS)),
-        TableColumn("found", lambda slug: str(modes[slug].standing), right=True),
+        TableColumn("found", lambda slug: str(modes[slug].total), right=True),
         TableColumn("accepted", lambda slug: str(modes[slug].accepted), right=True),
         TableColumn("rejected", lambda slug: str(modes[slug].rejected), right=True),
         TableColumn("waiting", lambda slug: str(modes[slug].waiting), right=True),
@@ -738,19 +732,15 @@ class RunsScreen(TableScreen[RunView]):
         )
         self.title_bar.show(title, self.right_title_parts())
 
-    def show_detail(self) -> None:
-        """Describe the run under the cursor."""
-        view = self.main_list.row
-        if view is None:
-            self.detail.show_text("")
-            return
-        run = view.run
+    def describe_row(self, row: RunView) -> None:
+        """Describe a run."""
+        run = row.run
         key_of = self.mast.key_of
         is_latest = self.main_list.cursor == 0
         is_running = is_latest and self.mast.judge_at_work is not None
         self.describe(
             f"{judge_name(run.judge)} · {local_time(run.started_at)}",
-            run_text(view, self._names, self.mast.taxonomy, is_running=is_running),
+            run_text(row, self._names, self.mast.taxonomy, is_running=is_running),
             f"{key_of('runs.open')}: its traces · "
             f"{key_of('runs.text_down')} {key_of('runs.text_up')} scroll",
         )

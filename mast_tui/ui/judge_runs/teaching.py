@@ -422,9 +422,6 @@ class TeachingScreen(TableScreen[JudgeError]):
 
     def action_open(self) -> None:
         """Run the next version of the judge."""
-        self._run_next_version()
-
-    def _run_next_version(self) -> None:
         planned = self._planned
         if planned is None:
             self.hints.say("Wait until the change of the prompt is shown")

@@ -18,7 +18,7 @@ from mast_tui.columns import padded, shortened
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import SpanKind, SpanStatus, Trace
-from mast_tui.ui.actions.registry import key_while_typing
+from mast_tui.ui.actions.registry import hint_while_typing
 from mast_tui.ui.context import ShowTrace, TraceLocation
 from mast_tui.ui.services.trace_catalog import Catalog
 from mast_tui.ui.trace_view.timeline import KIND_LABELS
@@ -224,10 +224,9 @@ class Contents:
         """Show the input line."""
         self.line.display = True
         self._screen.set_focus(self.line)
-        key = key_while_typing("library.other_search", self._screen.mast.keys_set)
-        names_hint = f" · {key} filters names instead" if key else ""
-        back_key = key_while_typing("everywhere.back", self._screen.mast.keys_set)
-        back_hint = f" · {back_key} leaves" if back_key else ""
+        keymap = self._screen.mast.keys_set
+        names_hint = hint_while_typing("library.other_search", "filters names instead", keymap)
+        back_hint = hint_while_typing("everywhere.back", "leaves", keymap)
         self._screen.hints.prompt(f"Text in all traces · Enter finds it{names_hint}{back_hint}")
 
     def start(self) -> None:

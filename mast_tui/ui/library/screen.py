@@ -14,7 +14,7 @@ from textual.widgets import Input, Static
 
 from mast_tui.safe_text import one_line
 from mast_tui.traces.same_runs import same_runs
-from mast_tui.ui.actions.registry import Where, key_while_typing
+from mast_tui.ui.actions.registry import Where, hint_while_typing
 from mast_tui.ui.actions.tables import moves
 from mast_tui.ui.base_screen import MainScreen
 from mast_tui.ui.context import JudgeProgress, RunsToWrite, ShowSideBySide, ShowTrace
@@ -500,10 +500,9 @@ class LibraryScreen(MainScreen):
         self.contents.leave()
         self._filter.display = True
         self.set_focus(self._filter)
-        key = key_while_typing("library.other_search", self.mast.keys_set)
-        contents_hint = f" · {key} finds text instead" if key else ""
-        back_key = key_while_typing("everywhere.back", self.mast.keys_set)
-        back_hint = f" · {back_key} shows all" if back_key else ""
+        keymap = self.mast.keys_set
+        contents_hint = hint_while_typing("library.other_search", "finds text instead", keymap)
+        back_hint = hint_while_typing("everywhere.back", "shows all", keymap)
         self.hints.prompt(f"Filter by name, task or model · Enter keeps{contents_hint}{back_hint}")
 
     def action_contents(self) -> None:

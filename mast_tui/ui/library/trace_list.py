@@ -10,7 +10,7 @@ from math import inf
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 from rich.cells import cell_len
 from rich.segment import Segment
 from textual import events
@@ -257,25 +257,29 @@ def row_of(
     """
     facts = trace.summary
     is_outcome_visible = entry.outcome_visible if entry is not None else outcomes_visible
-    outcome = facts.outcome if is_outcome_visible and facts.outcome != Outcome.UNKNOWN else ""
-    return LibraryRow(
+    row = LibraryRow(
         trace_id=facts.trace_id,
         name=name,
         system=facts.system or "",
         model=facts.model or "",
         benchmark=facts.benchmark or "",
-        outcome=outcome,
+        outcome=facts.outcome if is_outcome_visible and tells_outcome(trace) else "",
         spans=facts.spans,
         complete=facts.all_spans,
-        state=WorkState(entry.state) if entry is not None else WorkState.UNTOUCHED,
-        finished_by=entry.finished_by if entry is not None else (),
-        waiting=entry.waiting if entry is not None else 0,
-        labels=entry.own_labels if entry is not None else 0,
-        look_here=entry.look_here if entry is not None else None,
         task_id=facts.task_id or "",
         trial="" if facts.trial is None else str(facts.trial),
         same_as=same_as,
-        is_retest=entry is not None and entry.is_retest,
+    )
+    if entry is None:
+        return row
+    return structs.replace(
+        row,
+        state=WorkState(entry.state),
+        finished_by=entry.finished_by,
+        waiting=entry.waiting,
+        labels=entry.own_labels,
+        look_here=entry.look_here,
+        is_retest=entry.is_retest,
     )
 
 

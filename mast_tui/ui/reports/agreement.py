@@ -6,7 +6,7 @@ All figures are computed twice: first without intervals, then with intervals.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final, Literal
 
@@ -21,9 +21,9 @@ from mast_tui.figures.record import Sources
 from mast_tui.figures.source.agreement import span_input_from_workspace, study_from_workspace
 from mast_tui.figures.spans.input import SpanInput
 from mast_tui.figures.spans.report import SpanAgreement, span_figures
-from mast_tui.gold import GoldTrace, Order, no_order
+from mast_tui.gold import Order, no_order
 from mast_tui.gold.model import gold_words
-from mast_tui.labels import annotator_kind, is_judge
+from mast_tui.labels import annotator_kind
 from mast_tui.reports.agreement import (
     HiddenTraces,
     agreement_report,
@@ -142,8 +142,8 @@ class JudgeFigures:
         section: The page, or None.
         judges: The judges of the workspace.
         references: The annotators (or gold) with whom a judge can be compared.
-        hidden_count: The number of unlabelled traces that are left out of the corrected prevalence,
-            as the user may not see the judge's answers on them.
+        omitted_unlabelled: The number of unlabelled traces that the prevalence leaves out, as the
+            user may not see the judge's answers on them.
         hidden_ids: The ids of judged traces that others have finished and the user has not.
         intervals_pending: Whether figures or intervals are still being computed.
         problem: The reason why nothing could be computed, or None.
@@ -155,7 +155,7 @@ class JudgeFigures:
     section: ReportSection | None = None
     judges: tuple[str, ...] = ()
     references: tuple[str, ...] = ()
-    hidden_count: int = 0
+    omitted_unlabelled: int = 0
     hidden_ids: tuple[str, ...] = ()
     intervals_pending: bool = False
     problem: str | None = None
@@ -371,9 +371,11 @@ class AgreementScreen(ReportScreen):
         problem = no_judge_text(judge, key_of)
         if problem:
             return Page(text=problem)
-        hidden_text = counted(judge.hidden_count, "unlabelled trace")
-        note_text = f"{hidden_text} excluded: the judges' answers are hidden from you."
-        notes = [Note(note_text, reason="hidden")] if judge.hidden_count else []
+        notes = []
+        if judge.omitted_unlabelled:
+            omitted = counted(judge.omitted_unlabelled, "unlabelled trace")
+            text = f"{omitted} excluded: the judges' answers are hidden from you."
+            notes.append(Note(text, reason="hidden"))
         keys = (f"{key_of('agreement.against')} against", f"{key_of('agreement.next_judge')} judge")
         about = "" if judge.report is None else seen_text(judge.report, key_of)
         if judge.hidden_ids:
@@ -647,19 +649,14 @@ def compute_judge(
         opened.workspace,
         opened.taxonomy,
         judge,
-        GoldReference(_gold_of_visible(opened, visible_ids, order_of))
-        if against == GOLD
-        else against,
+        _reference_on_visible(opened, against, visible_ids, order_of),
         order_of=order_of,
         which=passes,
         traces=visible_ids,
     )
     ids_with_visible_suggestions = _ids_with_visible_suggestions(opened)
-    all_judged_ids = {trace_id for trace_id, _ in complete_input.verdicts}
-    judged_ids = visible_ids & all_judged_ids
-    hidden_ids = judged_ids - ids_with_visible_suggestions
-    revealed_ids = hidden_ids | (judged_ids & _ids_with_work_of_others(opened))
-    work = visible_work(
+    judged_ids = {trace_id for trace_id, _ in complete_input.verdicts}
+    reference_work = visible_work(
         opened.workspace,
         opened.annotator,
         ref,
@@ -667,8 +664,8 @@ def compute_judge(
         blind=opened.blind,
         traces_by_author=finished_or_judged_traces(opened.workspace, ref),
     )
-    record_reveal(opened.workspace, opened.annotator, ref, sorted(revealed_ids))
-    # The corrected prevalence also counts the judge's answers on these traces.
+    _record_revealed_answers(opened, visible_ids & judged_ids, ids_with_visible_suggestions)
+    # The prevalence also counts the judge's answers on these traces.
     visible_unlabelled = complete_input.unlabelled & ids_with_visible_suggestions
     judge_input = replace(complete_input, unlabelled=visible_unlabelled)
     for resampling in (NO_RESAMPLING, RESAMPLING):  # without intervals it is fast
@@ -679,22 +676,43 @@ def compute_judge(
             judge_input=judge_input,
             confusion=compared_units(judge_input, with_seen=choice.with_seen),
             section=judge_section(report),
-            hidden_count=len(complete_input.unlabelled - visible_unlabelled),
-            hidden_ids=tuple(sorted(work.hidden & all_judged_ids)),
+            omitted_unlabelled=len(complete_input.unlabelled - visible_unlabelled),
+            hidden_ids=tuple(sorted(reference_work.hidden & judged_ids)),
             intervals_pending=not resampling.count,
         )
 
 
-def _gold_of_visible(
-    opened: OpenWorkspace, visible_ids: Collection[str], order_of: OrderOf
-) -> dict[str, GoldTrace]:
-    """Return the gold by trace id, with ordered span ranges on the visible traces."""
-    # Orders of spans are read from files, so only for visible traces.
+def _reference_on_visible(
+    opened: OpenWorkspace, against: str, visible_ids: Collection[str], order_of: OrderOf
+) -> GoldReference | str:
+    """Return the reference of a judge: the name of an annotator, or the gold.
+
+    The span ranges of the gold are ordered on the visible traces only, because orders of spans are
+    read from files.
+    """
+    if against != GOLD:
+        return against
     taxonomy = opened.taxonomy
-    return {
+    gold_by_trace = {
         trace_id: work.gold(taxonomy, order_of(trace_id) if trace_id in visible_ids else no_order)
         for trace_id, work in read_work_by_trace(opened.workspace, taxonomy).items()
     }
+    return GoldReference(gold_by_trace)
+
+
+def _record_revealed_answers(
+    opened: OpenWorkspace, judged_ids: Set[str], ids_with_visible_suggestions: Set[str]
+) -> None:
+    """Record on which judged traces figures reveal suggestions, or answers of other annotators."""
+    ref = opened.taxonomy.ref
+    ids_with_work_of_others = {
+        a_pass.trace_id
+        for a_pass in opened.workspace.passes(taxonomy=ref)
+        if a_pass.annotator != opened.annotator and not is_judge(a_pass.annotator)
+    }
+    with_hidden_suggestions = judged_ids - ids_with_visible_suggestions
+    revealed_ids = with_hidden_suggestions | (judged_ids & ids_with_work_of_others)
+    record_reveal(opened.workspace, opened.annotator, ref, sorted(revealed_ids))
 
 
 def _ids_with_visible_suggestions(opened: OpenWorkspace) -> set[str]:
@@ -702,15 +720,6 @@ def _ids_with_visible_suggestions(opened: OpenWorkspace) -> set[str]:
     ref = opened.taxonomy.ref
     view = library_view(opened.workspace, opened.annotator, ref, blind=opened.blind)
     return {trace_id for trace_id, entry in view.items() if entry.suggestions_visible}
-
-
-def _ids_with_work_of_others(opened: OpenWorkspace) -> set[str]:
-    """Return the ids of the traces that others, except judges, have begun to label."""
-    return {
-        a_pass.trace_id
-        for a_pass in opened.workspace.passes(taxonomy=opened.taxonomy.ref)
-        if a_pass.annotator != opened.annotator and not is_judge(a_pass.annotator)
-    }
 
 
 def _judges_and_references(opened: OpenWorkspace) -> JudgeFigures:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product, starmap
 from typing import Final
 
 from mast_tui.figures.agreement.drill_down import (
@@ -18,7 +17,12 @@ from mast_tui.figures.judge.confusion import Compared
 from mast_tui.figures.judge.input import JudgeInput
 from mast_tui.figures.record import Sources
 from mast_tui.figures.spans.input import LabelRange, SpanInput
-from mast_tui.figures.spans.sums import PreparedTrace, compared_places, never_placed_modes
+from mast_tui.figures.spans.sums import (
+    PreparedReading,
+    PreparedTrace,
+    compared_places,
+    never_placed_modes,
+)
 from mast_tui.gold.overlaps import in_reading_order
 from mast_tui.labels import VerdictValue
 from mast_tui.reports.model import Column, Kind, Row, Table
@@ -36,6 +40,7 @@ MOST_RANGES: Final = 4
 
 OPEN: Final = "open"
 UNFINISHED: Final = "not finished"
+FALSE_ALARM: Final = "false alarm"
 
 
 class AgreementTracesScreen(TracesScreen):
@@ -52,7 +57,8 @@ class TraceAnswers:
         trace_id: The id of the trace.
         mode: The slug of the mode.
         answers: The text of each side's answer, by the name of the side.
-        sides_differ: Whether the answers of the sides differ.
+        disagreement: How far the answers differ: the share of differing pairs of verdicts, or the
+            number of span ranges that not all sides have marked. 0 if the sides agree.
         any_present: Whether any side says present.
         note: A remark on the difference, such as ``missed``.
     """
@@ -60,7 +66,7 @@ class TraceAnswers:
     trace_id: str
     mode: str
     answers: Mapping[str, str]
-    sides_differ: bool
+    disagreement: float
     any_present: bool
     note: str = ""
 
@@ -96,8 +102,13 @@ def compare_people(study: StudyInput, sources: Sources) -> ComparedTraces:
     """
     pair = sources.subject
     complete = COMPLETE in sources.where
-    traces = {mode: source_traces(study, mode, pair, complete=complete) for mode in sources.modes}
-    return _compared_verdicts(pair or study.annotators, traces)
+    rows = [
+        _verdicts_row(trace, mode)
+        for mode in sources.modes
+        for trace in source_traces(study, mode, pair, complete=complete)
+    ]
+    rows.sort(key=lambda row: -row.disagreement)
+    return ComparedTraces(pair or study.annotators, rows)
 
 
 def compare_judge(
@@ -105,48 +116,44 @@ def compare_judge(
 ) -> ComparedTraces:
     """List the answers of a judge and its reference on some modes, errors first.
 
+    Misses come before false alarms.
+
     Args:
         judge_input: The answers of the judge and of its reference.
         confusion: The comparison of these answers.
         modes: The slugs of the modes.
     """
-    traces = {mode: judged_source_traces(judge_input, confusion, mode) for mode in modes}
-    sides = (judge_input.judge, judge_input.reference.name)
-    return _compared_verdicts(sides, traces, judge=judge_input.judge)
-
-
-def _compared_verdicts(
-    sides: tuple[str, ...], traces: Mapping[str, Sequence[SourceTrace]], judge: str | None = None
-) -> ComparedTraces:
-    """Return the traces of several modes in one list, the most disagreement first.
-
-    A judge's misses come before its false alarms. The last of the ``sides`` is the reference of the
-    ``judge``.
-    """
-    reference = None if judge is None else sides[-1]
-
-    def is_false_alarm(trace: SourceTrace) -> bool:
-        """Return whether a disagreement about the trace is a false alarm instead of a miss."""
-        return reference is not None and trace.verdicts[reference] is not VerdictValue.PRESENT
-
-    def _answers_row(mode: str, trace: SourceTrace) -> TraceAnswers:
-        error = "false alarm" if is_false_alarm(trace) else "missed"
-        return TraceAnswers(
-            trace.trace_id,
-            mode,
-            answers={
-                name: verdict.value if verdict else OPEN for name, verdict in trace.verdicts.items()
-            },
-            sides_differ=trace.disagreement > 0,
-            any_present=VerdictValue.PRESENT in trace.verdicts.values(),
-            note=error if reference is not None and trace.disagreement else "",
-        )
-
-    traces_with_modes = [
-        (mode, trace) for mode, mode_traces in traces.items() for trace in mode_traces
+    reference = judge_input.reference.name
+    rows = [
+        _verdicts_row(trace, mode, reference)
+        for mode in modes
+        for trace in judged_source_traces(judge_input, confusion, mode)
     ]
-    traces_with_modes.sort(key=lambda pair: (-pair[1].disagreement, is_false_alarm(pair[1])))
-    return ComparedTraces(sides, list(starmap(_answers_row, traces_with_modes)), judge)
+    rows.sort(
+        key=lambda row: (-row.disagreement, row.answers[reference] != VerdictValue.PRESENT.value)
+    )
+    return ComparedTraces((judge_input.judge, reference), rows, judge_input.judge)
+
+
+def _verdicts_row(trace: SourceTrace, mode: str, reference: str | None = None) -> TraceAnswers:
+    """Return the verdicts on a mode of a trace.
+
+    If they are those of a judge and its ``reference``, the note names the error of the judge.
+    """
+    note = ""
+    if reference is not None and trace.disagreement:
+        is_missed = trace.verdicts[reference] is VerdictValue.PRESENT
+        note = "missed" if is_missed else FALSE_ALARM
+    return TraceAnswers(
+        trace.trace_id,
+        mode,
+        answers={
+            name: verdict.value if verdict else OPEN for name, verdict in trace.verdicts.items()
+        },
+        disagreement=trace.disagreement,
+        any_present=VerdictValue.PRESENT in trace.verdicts.values(),
+        note=note,
+    )
 
 
 def compare_spans(span_input: SpanInput, sources: Sources) -> ComparedTraces:
@@ -158,47 +165,52 @@ def compare_spans(span_input: SpanInput, sources: Sources) -> ComparedTraces:
     """
     names = sources.subject or span_input.annotators
     never_placed = never_placed_modes(span_input.traces, [mode.slug for mode in span_input.modes])
-    ranked_rows = []
-    prepared_traces = [
-        PreparedTrace.from_readings(trace, never_placed) for trace in span_input.traces
+    rows = []
+    for trace in span_input.traces:
+        readings = PreparedTrace.from_readings(trace, never_placed).readings
+        for mode in sources.modes:
+            answering = {
+                name: readings[name]
+                for name in names
+                if name in readings and readings[name].answers(mode)
+            }
+            row = _places_row(trace.trace_id, mode, answering)
+            if row is not None:
+                rows.append(row)
+    rows.sort(key=lambda row: (-row.disagreement, row.trace_id))
+    return ComparedTraces(names, rows)
+
+
+def _places_row(
+    trace_id: str, mode: str, readings: Mapping[str, PreparedReading]
+) -> TraceAnswers | None:
+    """Return the places of several people for a mode of a trace; None if none is compared.
+
+    As in the figures, a place in spans that nobody else has read is not compared.
+    """
+    compared = [
+        compared_places(
+            reading, [other for other in readings.values() if other is not reading], mode
+        )
+        for reading in readings.values()
     ]
-    for (trace, prepared), mode in product(
-        zip(span_input.traces, prepared_traces, strict=True), sources.modes
-    ):
-        readings = {
-            name: prepared.readings[name]
-            for name in names
-            if name in prepared.readings and prepared.readings[name].answers(mode)
-        }
-        # As in the figures, a place in spans that nobody else has read does not count.
-        compared_ranges = [
-            compared_places(
-                reading, [other for other in readings.values() if other is not reading], mode
-            )
-            for reading in readings.values()
-        ]
-        range_count = sum(map(len, compared_ranges))
-        if not range_count:
-            continue
-        unmatched_count = _unmatched_count(compared_ranges)
-        unread_count = sum(len(reading.places(mode)) for reading in readings.values()) - range_count
-        notes = (
-            (unmatched_count, f"{unmatched_count} of {range_count} differ"),
-            (unread_count, f"{unread_count} not read by others"),
-        )
-        row = TraceAnswers(
-            trace.trace_id,
-            mode,
-            answers={
-                name: _ranges_text(reading.places(mode)) for name, reading in readings.items()
-            },
-            sides_differ=unmatched_count > 0,
-            any_present=True,
-            note=", ".join(text for count, text in notes if count),
-        )
-        ranked_rows.append(((-unmatched_count, trace.trace_id), row))
-    ranked_rows.sort(key=lambda ranked_row: ranked_row[0])
-    return ComparedTraces(names, [row for _, row in ranked_rows])
+    compared_count = sum(map(len, compared))
+    if not compared_count:
+        return None
+    unmatched_count = _unmatched_count(compared)
+    unread_count = sum(len(reading.places(mode)) for reading in readings.values()) - compared_count
+    notes = (
+        (unmatched_count, f"{unmatched_count} of {compared_count} differ"),
+        (unread_count, f"{unread_count} not read by others"),
+    )
+    return TraceAnswers(
+        trace_id,
+        mode,
+        answers={name: _ranges_text(reading.places(mode)) for name, reading in readings.items()},
+        disagreement=unmatched_count,
+        any_present=True,
+        note=", ".join(text for count, text in notes if count),
+    )
 
 
 def _unmatched_count(sides: Sequence[Sequence[LabelRange]]) -> int:
@@ -228,7 +240,7 @@ def _range_name(span_range: LabelRange) -> str:
 
 
 def listing_of(compared: ComparedTraces, taxonomy: Taxonomy, names: Mapping[str, str]) -> Listing:
-    """Return the listing of the source traces of a figure.
+    """Return the list of the source traces of a figure, at most ``MOST_SOURCE_TRACES``.
 
     A row opens the trace, or the adjudication of its mode if the user may adjudicate a present
     verdict.
@@ -245,7 +257,7 @@ def listing_of(compared: ComparedTraces, taxonomy: Taxonomy, names: Mapping[str,
     answers_by_row_id = {row.id: row for row in listed}
     facts = [
         counted(len(compared.rows), "trace × mode" if with_codes else "trace"),
-        f"{sum(row.sides_differ for row in compared.rows):,} where the sides differ",
+        f"{sum(row.disagreement > 0 for row in compared.rows):,} where the sides differ",
     ]
     if len(rows) < len(compared.rows):
         facts.append(f"the first {len(rows):,} listed")
@@ -253,7 +265,7 @@ def listing_of(compared: ComparedTraces, taxonomy: Taxonomy, names: Mapping[str,
     def _destination_of(opened: OpenWorkspace, row_id: str) -> TraceLocation | ShowDisagreements:
         row = answers_by_row_id[row_id]
         if compared.judge is None and row.any_present and _may_adjudicate(opened):
-            return ShowDisagreements(row.mode, row.trace_id, lists_agreed=not row.sides_differ)
+            return ShowDisagreements(row.mode, row.trace_id, lists_agreed=not row.disagreement)
         return _evidence_location(opened, row, compared.judge)
 
     return Listing(
@@ -265,7 +277,7 @@ def listing_of(compared: ComparedTraces, taxonomy: Taxonomy, names: Mapping[str,
         },
         facts=tuple(facts),
         open=_destination_of,
-        differing_ids=frozenset(row.id for row in listed if row.sides_differ),
+        differing_ids=frozenset(row.id for row in listed if row.disagreement),
     )
 
 
@@ -299,7 +311,7 @@ def _table_row(
     if answers.note:
         detail.append(f"{answers.note}.")
     detail.append(f"trace {answers.trace_id}")
-    return Row(answers.id, cells, "≠" if answers.sides_differ else "", tuple(detail))
+    return Row(answers.id, cells, "≠" if answers.disagreement else "", tuple(detail))
 
 
 def _may_adjudicate(opened: OpenWorkspace) -> bool:

@@ -44,7 +44,7 @@ MOST_CHOICES: Final = 3
 """The most choosable columns that are all described beside a row."""
 
 
-def figure_of(cell: Cell) -> float | None:
+def number_in(cell: Cell) -> float | None:
     """Return the number in a cell; None without a number."""
     value = cell.value if isinstance(cell, Figure) else cell
     return None if isinstance(value, str) else value
@@ -61,7 +61,7 @@ def value_text(cell: Cell, kind: Kind) -> str:
         return ""
     if isinstance(cell, str):
         return one_line(cell)
-    value = figure_of(cell)
+    value = number_in(cell)
     return NONE if value is None else number(value, kind)
 
 
@@ -93,7 +93,7 @@ def bar(cell: Cell, width: int) -> str:
         cell: The cell.
         width: The length of a bar for 100 %, in characters.
     """
-    value = figure_of(cell)
+    value = number_in(cell)
     if value is None:
         return ""
     low = high = value
@@ -195,30 +195,30 @@ def _cell_text(cell: Cell, column: Column, intervals_pending: bool) -> str:
     text = value_text(cell, column.kind)
     if not isinstance(cell, Figure):
         return text
-    parts = [text]
+    if cell.value is None and cell.undefined is not None:
+        text = undefined_words(cell.undefined)
+    count = "" if cell.n is None else f"n {cell.n:,}"
+    interval = _interval_or_reason(cell, column, intervals_pending)
+    # Only the count after an interval needs a comma: ``0.5 n 9``, but ``0.5 [0.2, 0.8], n 9``.
+    separator = ", " if interval else " "
+    return separator.join(filter(None, (f"{text} {interval}".rstrip(), count)))
+
+
+def _interval_or_reason(cell: Figure, column: Column, intervals_pending: bool) -> str:
+    """Return the interval of a figure, or why there is none; empty if none is expected."""
     if cell.value is None:
-        if cell.undefined is not None:
-            parts = [undefined_words(cell.undefined)]
-    elif cell.withheld is not None:
-        reason = _reason_text(cell.withheld)
-        if cell.withheld == "few_traces":
-            reason = f"it needs {cell.needs} traces"
-        # For other reasons, more cases do not help.
-        elif cell.needs is not None and cell.withheld.startswith("few"):
+        return ""
+    if cell.withheld == "few_traces":
+        return f"no interval (it needs {cell.needs} traces)"
+    if cell.withheld is not None:
+        reason = cell.withheld.replace("_", " ")
+        # For other reasons than too few cases, more cases do not help.
+        if cell.needs is not None and cell.withheld.startswith("few"):
             reason += f": it needs {cell.needs}"
-        parts.append(f"no interval ({reason})")
-    elif cell.interval is not None:
-        parts.append(interval_text(cell, column.kind, intervals_pending=intervals_pending))
-    elif intervals_pending and column.interval:
-        parts.append("its interval is being computed …")
-    if cell.n is not None:
-        parts.append(f"n {cell.n:,}")
-    # Only the third part needs a comma: ``0.5 n 9``, but ``0.5 [0.2, 0.8], n 9``.
-    return ", ".join([" ".join(parts[:2]), *parts[2:]])
-
-
-def _reason_text(name: str) -> str:
-    return name.replace("_", " ")
+        return f"no interval ({reason})"
+    if cell.interval is not None:
+        return interval_text(cell, column.kind, intervals_pending=intervals_pending)
+    return "its interval is being computed …" if intervals_pending and column.interval else ""
 
 
 RULE: Final = "─"
@@ -464,10 +464,7 @@ class ReportLines(VirtualLines):
         part = self.line.foldable_part
         if part is None:
             return False
-        if part.id in self._unfolded:
-            self._unfolded.remove(part.id)
-        else:
-            self._unfolded.add(part.id)
+        self._unfolded ^= {part.id}
         self.rows_changed()
         self.show_row(self.cursor)
         return True
@@ -566,13 +563,15 @@ class ReportLines(VirtualLines):
         text = " " * LEAD_CELLS
         for position, column in enumerate(layout.columns):
             text += " " * layout.gap if position else ""
-            if column.is_text or column.bar:
+            if column.is_text or column.bar_cells:
                 text += set_cell_size(column.title, column.width)
             else:  # right-aligned like its figures
                 text += " " * (column.value_cells - cell_len(column.title)) + column.title
-                if column.interval:
-                    title = INTERVAL_TITLE if column.interval >= cell_len(INTERVAL_TITLE) else ""
-                    text += f" {set_cell_size(title, column.interval)}"
+                if column.interval_cells:
+                    title = (
+                        INTERVAL_TITLE if column.interval_cells >= cell_len(INTERVAL_TITLE) else ""
+                    )
+                    text += f" {set_cell_size(title, column.interval_cells)}"
         style = self.rich_style + self._part("quiet")
         return Strip([Segment(text, style)]).adjust_cell_length(width, self.rich_style)
 
@@ -608,18 +607,18 @@ def _cell_segments(
         # The end of a trace's name tells it from its neighbours.
         shown = name_within(text, column.value_cells) if column.key == "trace" else text
         return [(padded(shown, column.value_cells), "quiet" if text == NONE else "figure")]
-    is_quiet = text == NONE or figure_of(cell) is None or kind is Kind.P_VALUE
+    is_quiet = text == NONE or number_in(cell) is None or kind is Kind.P_VALUE
     if kind is Kind.COUNT:
         # A count without source traces is only the base of a figure.
         is_quiet = column.key not in row.cell_sources
     parts = []
-    if column.bar:
-        parts.append((set_cell_size(bar(cell, column.bar), column.bar + 1), "bar"))
+    if column.bar_cells:
+        parts.append((set_cell_size(bar(cell, column.bar_cells), column.bar_cells + 1), "bar"))
     right_aligned = " " * (column.value_cells - cell_len(text)) + text
     parts.append((right_aligned, "quiet" if is_quiet else "figure"))
-    if column.interval:
+    if column.interval_cells:
         interval = interval_text(cell, kind, intervals_pending=intervals_pending)
-        parts.append((" " + set_cell_size(interval, column.interval), "quiet"))
+        parts.append((" " + set_cell_size(interval, column.interval_cells), "quiet"))
     return parts
 
 
@@ -672,25 +671,25 @@ class FittedColumn:
     Attributes:
         column: The column.
         value_cells: The cells of its values.
-        interval: The cells of its intervals; 0 without intervals.
-        bar: The cells of its bars; 0 without bars.
+        interval_cells: The cells of its intervals; 0 without intervals.
+        bar_cells: The cells of its bars; 0 without bars.
     """
 
     column: Column
     value_cells: int
-    interval: int = 0
-    bar: int = 0
+    interval_cells: int = 0
+    bar_cells: int = 0
 
     @property
     def width(self) -> int:
         """The cells of the whole column."""
-        interval_width = self.interval + 1 if self.interval else 0
+        interval_width = self.interval_cells + 1 if self.interval_cells else 0
         return self.bar_width + self.value_cells + interval_width
 
     @property
     def bar_width(self) -> int:
         """The cells of the bar and the space after it; 0 without a bar."""
-        return self.bar + 1 if self.bar else 0
+        return self.bar_cells + 1 if self.bar_cells else 0
 
     @property
     def key(self) -> str:
@@ -738,7 +737,7 @@ class LineLayout:
     def edges(self, key: str) -> tuple[int, int] | None:
         """Return the first cell of a column's values in a line, and the cell after them.
 
-        The result is None for a hidden column. ``key`` is the key of the column.
+        The result is None for a hidden column.
 
         Args:
             key: The key of the column.
@@ -809,11 +808,11 @@ def _without_intervals_to_width(
     layout: LineLayout, width: int, ranks: Mapping[str, float]
 ) -> LineLayout:
     """Return the layout without the intervals that do not fit; the lowest rank is dropped first."""
-    columns = [column for column in layout.columns if column.interval]
+    columns = [column for column in layout.columns if column.interval_cells]
     for column in sorted(columns, key=lambda column: ranks[column.key]):
         if layout.width <= width:
             break
-        layout = layout.replace_column(column, (replace(column, interval=0),))
+        layout = layout.replace_column(column, (replace(column, interval_cells=0),))
     return layout
 
 
@@ -826,9 +825,9 @@ def _dropped_to_width(layout: LineLayout, width: int, ranks: Mapping[str, float]
         column = min(layout.columns, key=lambda column: ranks[column.key])
         # The title of a column may extend over the bar.
         without_bar = replace(
-            column, bar=0, value_cells=max(cell_len(column.title), column.value_cells)
+            column, bar_cells=0, value_cells=max(cell_len(column.title), column.value_cells)
         )
-        layout = layout.replace_column(column, (without_bar,) if column.bar else ())
+        layout = layout.replace_column(column, (without_bar,) if column.bar_cells else ())
     return layout
 
 
@@ -883,9 +882,11 @@ def _widened_to_width(
             added_cells = max(0, min(cut_cells, free_cells))
             columns[index] = replace(column, value_cells=column.value_cells + added_cells)
             free_cells -= added_cells
-    bar_indices = [index for index, column in enumerate(columns) if column.bar]
+    bar_indices = [index for index, column in enumerate(columns) if column.bar_cells]
     if bar_indices:
         added_cells = min(MOST_BAR - LEAST_BAR, max(0, free_cells) // len(bar_indices))
         for index in bar_indices:
-            columns[index] = replace(columns[index], bar=columns[index].bar + added_cells)
+            columns[index] = replace(
+                columns[index], bar_cells=columns[index].bar_cells + added_cells
+            )
     return replace(layout, columns=tuple(columns))

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
+from itertools import takewhile
 from math import isfinite, nan
 from typing import ClassVar, Final, NamedTuple
 
@@ -214,7 +215,7 @@ class SignaturesScreen(ReportScreen):
             experiment, _ = signatures.experiment
             self.work.run_stages(
                 EXPERIMENT,
-                lambda stopped: iter([_planning_of(experiment, stopped)]),
+                partial(_planning_of, experiment),
                 self._receive_planning,
                 failed=lambda _: self._receive_planning(()),
             )
@@ -373,7 +374,11 @@ class SignaturesScreen(ReportScreen):
         table = signatures.groups[self.group]
         if not compares_outcomes(table):
             if signatures.hidden_outcomes:
-                return f"{hidden_outcomes_text(signatures.hidden_outcomes)}."
+                traces = counted(signatures.hidden_outcomes, "trace")
+                return (
+                    f"You work blind: the outcome of {traces} is hidden from you and counts as "
+                    "unknown."
+                )
             known_outcomes = sum(table.count("traces", side) for side in OUTCOMES)
             outcomes = counted(table.count("traces"), "outcome")
             return (
@@ -553,8 +558,7 @@ class SignaturesScreen(ReportScreen):
         except ValueError:
             score = nan  # leads to the error below
         if score is not None and not isfinite(score):
-            problem = f"{one_line(value, 20)} is not a score: enter a number"
-            self.hints.say(problem, error=True)
+            self.hints.say(f"{one_line(value, 20)} is not a score: enter a number", error=True)
             return
         self._start_choice(replace(self.choice, failed_below=score))
 
@@ -684,18 +688,9 @@ def _corrected_figures(opened: OpenWorkspace, inputs: SignatureInput) -> tuple[F
     return corrected_prevalence(workspace, taxonomy, inputs, visible_ids)
 
 
-def _planning_of(experiment: Experiment, stopped: Stopped) -> tuple[Figure, ...]:
-    """Compute the figures for planning an experiment.
-
-    Raises:
-        StoppedError: They are no longer needed.
-    """
-    figures = []
-    for figure in power_figures(experiment):
-        if stopped():
-            raise StoppedError
-        figures.append(figure)
-    return tuple(figures)
+def _planning_of(experiment: Experiment, stopped: Stopped) -> Iterator[tuple[Figure, ...]]:
+    """Yield the figures for planning an experiment, all at once. After the stop they are cut."""
+    yield tuple(takewhile(lambda _: not stopped(), power_figures(experiment)))
 
 
 def _experiment_of_groups(inputs: SignatureInput) -> tuple[Experiment, FigureIndex] | None:
@@ -731,14 +726,6 @@ def labels_title(labels: str) -> str:
     if is_judge(labels):
         return f"judge {one_line(judge_name(labels), 30)}"
     return f"labels of {one_line(labels, 30)}"
-
-
-def hidden_outcomes_text(count: int) -> str:
-    """Return the note that outcomes are hidden from an annotator who works blind."""
-    return (
-        f"You work blind: the outcome of {counted(count, 'trace')} is hidden from you and counts "
-        "as unknown"
-    )
 
 
 def _left_out_text(signatures: Signatures, key: str) -> str:

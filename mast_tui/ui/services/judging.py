@@ -5,8 +5,10 @@ A judge runs in a thread. Its suggestions are stored before they are reported.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final
@@ -193,19 +195,16 @@ def tokens_of(text: str) -> str:
     Raises:
         MastError: The text is no whole number of tokens, or it is zero or too large.
     """
-    compact_text = text.strip().lower().replace(",", "").replace("_", "").replace(" ", "")
-    unit = {"k": 1_000, "m": 1_000_000}.get(compact_text[-1:], 1)
-    number = compact_text if unit == 1 else compact_text[:-1]
-    integer_part, _, decimals = number.partition(".")
-    is_integer = integer_part.isdecimal() and integer_part.isascii()
-    if not is_integer or (decimals and not decimals.isdecimal()):
+    compact_text = re.sub(r"[\s,_]", "", text.lower())
+    match = re.fullmatch(r"(?P<number>[0-9]+\.?[0-9]*)(?P<unit>[km]?)", compact_text)
+    if match is None:
         raise MastError(f"“{one_line(text, 20)}” is not a number of tokens, such as 310000 or 310k")
-    if unit == 1 and decimals:
+    tokens = Decimal(match["number"]) * {"k": 1_000, "m": 1_000_000, "": 1}[match["unit"]]
+    if not match["unit"] and tokens % 1:
         raise MastError("the number of tokens must be whole")
-    tokens = int(float(number) * unit) if unit > 1 else int(integer_part)
-    if not 0 < tokens < 10**12:
+    if not 1 <= tokens < 10**12:
         raise MastError("that is not a possible number of tokens")
-    return str(tokens)
+    return str(int(tokens))
 
 
 RULES: Final = "The rules judge"

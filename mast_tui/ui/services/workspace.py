@@ -279,7 +279,7 @@ class WorkspaceService:
         opened = await self._attach(opening, name)
         if opened is None:
             return
-        await self._app.workspace_ready()
+        await self._app.workspace_ready(opened)
         steps = self._steps_when_ready
         self._steps_when_ready = []
         for step in steps:

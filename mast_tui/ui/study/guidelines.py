@@ -35,7 +35,7 @@ from mast_tui.ui.text.layout import wrapped
 from mast_tui.ui.widgets.bars import TitleBar
 from mast_tui.ui.widgets.taxonomy_panel import definition_of
 from mast_tui.ui.widgets.virtual_lines import StyledRow, StyledRows
-from mast_tui.ui.wording import counted, place_text, plain_title
+from mast_tui.ui.wording import counted, places_text, plain_title
 from mast_tui.writes import piece_of_work
 
 MOST_RANGES: Final = 3
@@ -135,10 +135,8 @@ def _decided_cases_paragraph(
     decisions = [case.decision for case in cases]
     text = f"{one_line(name_of(first_case.trace_id))}: {decided_words(decisions)}"
     targets = in_reading_order(targets_taken(decisions), lambda target: target, order)
-    ranges = [place_text(target, order) for target in targets[:MOST_RANGES]]
-    if ranges:
-        ellipsis = " …" if len(targets) > MOST_RANGES else ""
-        text += f" at {', '.join(ranges)}{ellipsis}"
+    if targets:
+        text += f" at {places_text(targets, order, MOST_RANGES, quoted=True)}"
     reasons = dict.fromkeys(decision.reason for decision in decisions if decision.reason)
     first_decision = first_case.decision
     date = first_decision.decided_at[:DATE_CHARS]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from textual.geometry import Size
 from textual.widget import Widget
 
@@ -11,10 +9,7 @@ from mast_tui.traces.model import Trace
 from mast_tui.ui.services.view_settings import remembered_settings
 from mast_tui.ui.styles import WIDEST
 from mast_tui.ui.trace_view.overview import Overview
-from mast_tui.ui.trace_view.timeline import TimelineLines
-
-MEASURED_SPANS: Final = 256
-"""The number of spans that determine the columns, the same as in the timeline."""
+from mast_tui.ui.trace_view.timeline import INDEXED_AT_ONCE, TimelineLines
 
 
 class FirstSpans(TimelineLines, can_focus=False):
@@ -27,7 +22,7 @@ class FirstSpans(TimelineLines, can_focus=False):
         self.trace = trace
         self.border_title = "Timeline"
         self.rows.grow(len(trace))
-        self.background_index.step(trace, MEASURED_SPANS)
+        self.background_index.step(trace, INDEXED_AT_ONCE)
         if trace.loaded.complete:
             self.background_index.include_last_time(trace)
         self.facts = self.background_index.facts

@@ -96,13 +96,13 @@ class TimelineRows:
         """
         self._removed_row_count = 0
         """The number of rows that the folds save."""
-        self._filter: Sequence[int] | None = None
+        self.filter: Sequence[int] | None = None
         """The indices of the spans that have a row; None without a filter."""
         self._filter_count = 0
         """The number of indices at the beginning of the filter that are shown."""
 
     def __len__(self) -> int:
-        if self._filter is not None:
+        if self.filter is not None:
             return self._filter_count
         return max(0, self._span_count - self._removed_row_count)
 
@@ -119,7 +119,7 @@ class TimelineRows:
     @property
     def is_filtered(self) -> bool:
         """True if only some spans have a row."""
-        return self._filter is not None
+        return self.filter is not None
 
     def grow(self, span_count: int) -> None:
         """Set the number of spans of the trace."""
@@ -132,7 +132,7 @@ class TimelineRows:
             indices: The sorted indices of the spans; None to show all spans. The sequence is not
                 copied. Call again to show spans added to its end.
         """
-        self._filter = indices
+        self.filter = indices
         self._filter_count = 0 if indices is None else len(indices)
 
     def fold(self, fold: Fold) -> None:
@@ -148,14 +148,14 @@ class TimelineRows:
 
     def shows(self, index: int) -> bool:
         """Check if a span has a row of its own."""
-        if self._filter is not None:
-            row = self._nearest_row(self._filter, index)
-            return row < self._filter_count and self._filter[row] == index
+        if self.filter is not None:
+            row = self._nearest_row(self.filter, index)
+            return row < self._filter_count and self.filter[row] == index
         return 0 <= index < self._span_count and self.fold_that_hides(index) is None
 
     def fold_that_hides(self, index: int) -> Fold | None:
         """Return the fold that hides a span; None if the span is visible or a filter is set."""
-        if self._filter is not None:
+        if self.filter is not None:
             return None
         position = bisect_right(self._hidden_starts, index) - 1
         if position >= 0 and index < self._hidden_ends[position]:
@@ -167,7 +167,7 @@ class TimelineRows:
 
         With a filter return None.
         """
-        return None if self._filter is not None else self._fold_by_head.get(index)
+        return None if self.filter is not None else self._fold_by_head.get(index)
 
     def folded_at(self, index: int) -> Fold | None:
         """Return the fold that a span belongs to, or None.
@@ -189,8 +189,8 @@ class TimelineRows:
 
         With a filter, return the row of the nearest span that it shows, or 0.
         """
-        if self._filter is not None:
-            return self._nearest_row(self._filter, index)
+        if self.filter is not None:
+            return self._nearest_row(self.filter, index)
         position = bisect_right(self._hidden_starts, index) - 1
         if position < 0:
             return index
@@ -206,8 +206,8 @@ class TimelineRows:
 
         For the row of a fold, return the first hidden span and the fold.
         """
-        if self._filter is not None:
-            index = self._filter[row] if 0 <= row < self._filter_count else 0
+        if self.filter is not None:
+            index = self.filter[row] if 0 <= row < self._filter_count else 0
             return index, None
         position = bisect_right(self._fold_rows, row) - 1
         if position < 0:

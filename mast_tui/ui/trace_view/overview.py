@@ -289,22 +289,18 @@ class Overview(RenderCache):
             background_index: Its index.
         """
         self._begin_trace(trace, background_index)
-        self.show_new_spans()
-
-    def show_new_spans(self) -> None:
-        """Show the spans that the index has gained."""
-        self._update_cells()
+        self.update_cells()
 
     def show_marks(self, marks: GutterMarks) -> None:
         """Show the labels and suggestions of the run."""
         self._marks = marks
-        self._update_cells()
+        self.update_cells()
 
     def show_matches(self, matches: Sequence[int]) -> None:
         """Show the spans that match a search, given in order."""
         if matches or self._matches:
             self._matches = matches
-            self._update_cells()
+            self.update_cells()
 
     def show_look_here(self, indices: Sequence[int]) -> None:
         """Mark the spans that probably contain the decisive step, given in order."""
@@ -337,7 +333,7 @@ class Overview(RenderCache):
 
     def on_resize(self, event: events.Resize) -> None:
         """Divide the run among another number of cells."""
-        self._update_cells()
+        self.update_cells()
         self.refresh()
 
     @property
@@ -346,7 +342,8 @@ class Overview(RenderCache):
         trace = self.trace
         return 0 if trace is None else max(len(trace), trace.loaded.spans)
 
-    def _update_cells(self) -> None:
+    def update_cells(self) -> None:
+        """Divide the run into cells anew, because the index has grown or something else changed."""
         self.cells = self._present_cells.compute(self.size.height, self._span_count)
         self._draw_cells()
 

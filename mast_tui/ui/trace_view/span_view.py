@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar, Final
@@ -397,29 +398,26 @@ class SpanView(VirtualLines):
                 unchanged.
             opens_at: The offset in the text to show first if there are no highlights.
         """
-        previous_lines = self._lines_on_screen()
-        self.text = text
-        self.empty = empty
-        self.highlights = highlights
-        self._top = 0
-        self._hidden_columns = 0
-        self._format = text_format
-        self._displayed = DisplayedText(text, None if self.raw else text_format)
-        self._lay_out()
-        if highlights:
-            self.reveal(highlights[0].start, highlights[0].end)
-        elif opens_at:
-            self._set_top(self._displayed.to_shown(opens_at))
-        self._redraw_changed_lines(previous_lines)
+        with self._redraw_changed_lines():
+            self.text = text
+            self.empty = empty
+            self.highlights = highlights
+            self._top = 0
+            self._hidden_columns = 0
+            self._format = text_format
+            self._displayed = DisplayedText(text, None if self.raw else text_format)
+            self._lay_out()
+            if highlights:
+                self.reveal(highlights[0].start, highlights[0].end)
+            elif opens_at:
+                self._set_top(self._displayed.to_shown(opens_at))
 
     def show_highlights(self, highlights: Sequence[TextPart]) -> None:
         """Change the highlights without scrolling."""
-        if list(highlights) == list(self.highlights):
-            return
-        previous_lines = self._lines_on_screen()
-        self.highlights = highlights
-        self._cache.clear()
-        self._redraw_changed_lines(previous_lines)
+        if list(highlights) != list(self.highlights):
+            with self._redraw_changed_lines():
+                self.highlights = highlights
+                self._cache.clear()
 
     def show_titles(self, title: Text | None, subtitle: Text | None = None) -> None:
         """Show titles in the border.
@@ -457,11 +455,12 @@ class SpanView(VirtualLines):
             return Content(position)
         return Content(f"{position} · ") + self._source_title
 
-    def _lines_on_screen(self) -> list[Strip]:
-        return [self.render_line(y) for y in range(self.lines_area.height)]
-
-    def _redraw_changed_lines(self, previous_lines: Sequence[Strip]) -> None:
-        lines = self._lines_on_screen()
+    @contextmanager
+    def _redraw_changed_lines(self) -> Iterator[None]:
+        """Draw the lines that look different at the end of the context."""
+        previous_lines = [self.render_line(y) for y in range(self.lines_area.height)]
+        yield
+        lines = [self.render_line(y) for y in range(self.lines_area.height)]
         if len(lines) != len(previous_lines):
             self.refresh()
             return
@@ -542,10 +541,9 @@ class SpanView(VirtualLines):
     def _scroll_sideways(self, hidden_columns: int) -> None:
         hidden_columns = max(0, hidden_columns)
         if hidden_columns != self._hidden_columns:
-            previous_lines = self._lines_on_screen()
-            self._hidden_columns = hidden_columns
-            self._cache.clear()
-            self._redraw_changed_lines(previous_lines)
+            with self._redraw_changed_lines():
+                self._hidden_columns = hidden_columns
+                self._cache.clear()
 
     def rows_changed(self) -> None:
         """Adapt to a new size.
@@ -619,9 +617,8 @@ class SpanView(VirtualLines):
 
     def _scroll_to_offset(self, offset: int) -> None:
         """Make the row of an offset the first visible row, and draw the lines that change."""
-        previous_lines = self._lines_on_screen()
-        self._set_top(offset)
-        self._redraw_changed_lines(previous_lines)
+        with self._redraw_changed_lines():
+            self._set_top(offset)
 
     def _set_top(self, offset: int) -> None:
         """Make the row of an offset in the display the first visible row, without drawing."""

@@ -728,8 +728,6 @@ class Timeline(TimelineLines):
         """True while the background thread runs or is paused. No other may start then."""
         self._last_index = 0
         """The span under the cursor before a filter hid all spans."""
-        self._filter_indices: Sequence[int] | None = None
-        """The spans that the filter shows; None without a filter."""
         self._followed_since: int | None = None
         """The number of inputs when the cursor began to follow the end; None if it does not follow.
         """
@@ -766,14 +764,11 @@ class Timeline(TimelineLines):
             indices: The sorted indices of the spans; None to show all spans. The sequence is not
                 copied. The caller may add spans to its end and pass it again.
         """
-        previous_index = self.index
+        self._last_index = self.index
+        previous_index = self._last_index
         screen_line = self.cursor - round(self.scroll_y)
-        self._last_index = previous_index
         previous_row_count = len(self.rows)
-        is_extension = (
-            self.is_filtered and indices is self._filter_indices and previous_row_count > 0
-        )
-        self._filter_indices = indices
+        is_extension = self.is_filtered and indices is self.rows.filter and previous_row_count > 0
         self.rows.set_filter(indices)
         if is_extension:
             self.rows_grown(previous_row_count)
