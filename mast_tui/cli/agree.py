@@ -477,7 +477,7 @@ _RULES: Final = (
         when=lambda request: request.markdown == "-",
     ),
     OptionRule[AgreeRequest](
-        "--thresholds needs a judge; give it with --judge",
+        "--thresholds is for one judge; give it with --judge",
         options=("--thresholds",),
         when=lambda request: len(request.judges) != 1,
     ),
@@ -564,7 +564,6 @@ def agree_command(request: AgreeRequest) -> None:
         print_traces(traces | visibility, as_json=request.as_json)
         return
 
-    _say_thresholds(figures)
     if visibility:
         figures = replace(figures, only_seen_by=visibility["sight"]["annotator"])
     figures = replace(figures, revisions=tuple(workspace.revisions_read(taxonomy.ref)))
@@ -587,23 +586,6 @@ def agree_command(request: AgreeRequest) -> None:
         report = replace(report, sections=judge_sections, facts=())
     output = ReportOutput(request.files, request.stdout)
     output.show(report, document, outputs, figures.figures)
-
-
-def _say_thresholds(figures: Agreement) -> None:
-    """Report a judge's fitted thresholds on stderr."""
-    thresholds = None if figures.judge is None else figures.judge.thresholds
-    if thresholds is None:
-        return
-    limits_text = ", ".join(
-        f"{code} over {threshold.value:.2f}"
-        for code, threshold in thresholds.modes.items()
-        if threshold.value > 0
-    )
-    traces_text = counted(thresholds.calibration_traces, "calibration trace")
-    say(
-        f"thresholds {thresholds.hash}, fitted on {traces_text}, which are left out: "
-        f"{limits_text or 'every finding counts'}"
-    )
 
 
 def _requested_comparison(

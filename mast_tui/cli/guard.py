@@ -108,7 +108,8 @@ def build_command(request: GuardBuildRequest) -> None:
     outputs.check(request.output)
     runs, missing_count = _labelled_runs(workspace, taxonomy, request.label_source, viewer)
     if missing_count:
-        say(f"mast-tui guard: {counted(missing_count, 'labelled trace')} without an available file")
+        traces_text = counted(missing_count, "labelled trace")
+        say(f"mast-tui guard: no file is known of {traces_text}; open the traces once")
     if not runs:
         raise MastError(f"no available trace has a verdict by {request.label_source}")
     guards = tuple(_tested_guards(runs, taxonomy, request.seed))

@@ -174,6 +174,33 @@ class ExamSet:
         """Check whether the set's labels can name a mode."""
         return self.modes is None or mode in self.modes
 
+    def without_open_modes(self, answers: Answers) -> Answers:
+        """Return the answers without the locations of modes that are open in a trace.
+
+        A mode is open if the set has neither the verdict absent nor a location of the mode.
+        """
+        if "verdicts" not in self.scorings or not answers.uses_set_taxonomy:
+            return answers
+        closed_units = {
+            unit for unit, value in self.reference.verdicts.items() if value is VerdictValue.ABSENT
+        } | {
+            (question.trace_id, mode)
+            for question in self.questions
+            for _, mode in question.truth.locations
+        }
+        marks_by_trace = {
+            trace_id: replace(
+                marks,
+                locations=frozenset(
+                    (place, mode)
+                    for place, mode in marks.locations
+                    if (trace_id, mode) in closed_units
+                ),
+            )
+            for trace_id, marks in answers.by_trace.items()
+        }
+        return replace(answers, by_trace=marks_by_trace)
+
     def hashes(self) -> list[dict[str, str]]:
         """Return the files with their SHA-256, by which others can compare their copies."""
         return [

@@ -70,6 +70,11 @@ _MATCH_TITLES: Final = {
     "category": "category",
     "joint": "step and category",
 }
+_OPEN_MODES_NOTE: Final = Note(
+    "Places of modes that the set leaves open in a trace, or that it has without a place, are "
+    "left out.",
+    "open_modes",
+)
 _DECISIVE_NOTE: Final = Note(
     "step: exactly the step that the set calls decisive; ±k: at most k steps off. "
     "A trace for which a judge names no step counts as wrong. If it names "
@@ -393,7 +398,10 @@ def _places_section(result: ExamResult) -> ReportSection | None:
         (_JUDGE, *_MATCH),
         groups,
         _interval_caption(result.resampling),
-        tuple(_not_asked_notes(figures_by_judge)),
+        (
+            *applicable(("verdicts" in result.exam.scorings, _OPEN_MODES_NOTE)),
+            *_not_asked_notes(figures_by_judge),
+        ),
     )
     return ReportSection("places", "Places", (table,))
 

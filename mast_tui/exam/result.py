@@ -122,7 +122,7 @@ def _score_figures(
         scope = FigureScope("baselines", exam.taxonomy.ref)
         yield from baseline_figures(scope, questions, published_scorer)
     for candidate in candidates:
-        answers = candidate.answers
+        answers = exam.without_open_modes(candidate.answers)
         scope = FigureScope("decisive", exam.taxonomy.ref, subject=(candidate.name,))
         if "decisive" in exam.scorings:
             yield from decisive_figures(scope, questions, answers, published_scorer)

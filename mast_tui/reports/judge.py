@@ -10,6 +10,7 @@ from mast_tui.figures.jackknife import MANY
 from mast_tui.figures.judge.compare import JudgeComparison
 from mast_tui.figures.judge.report import JudgeReport
 from mast_tui.figures.judge.suggestions import BINS, bin_name
+from mast_tui.figures.judge.thresholds import Thresholds
 from mast_tui.figures.record import STATISTICS, Figure, FigureTable
 from mast_tui.gold.model import gold_name, gold_words
 from mast_tui.reports.model import (
@@ -824,10 +825,27 @@ def _page_notes(report: JudgeReport) -> Iterator[Note]:
     # report because the annotator is blind (``JudgeReport.without_prevalence``).
     is_blind = report.count("unlabelled") and not report.figures_by_mode("prevalence")
     yield Note(f"{compared_traces:,} of {judged} can be compared.", "compared")
+    if report.thresholds is not None:
+        yield _thresholds_note(report.thresholds)
     yield from applicable((report.judge_seen_counted, _SEEN_COUNTED))
     yield Note(excluded, "left_out")
     yield from _missing_table_notes(report)
     yield from applicable((is_blind, _BLIND))
+
+
+def _thresholds_note(thresholds: Thresholds) -> Note:
+    """Return the note on the confidences above which the judge's findings count."""
+    limit_texts = [
+        f"{code} above {threshold.value:g}"
+        for code, threshold in thresholds.modes.items()
+        if threshold.value > 0
+    ]
+    return Note(
+        f"Thresholds {thresholds.hash}, fitted on "
+        f"{counted(thresholds.calibration_traces, 'calibration trace')}, which are left out: "
+        f"{', '.join(limit_texts) or 'every finding counts'}.",
+        "thresholds",
+    )
 
 
 def _nothing_compared_note(report: JudgeReport) -> Note:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -29,12 +30,16 @@ if TYPE_CHECKING:
 def trace_names(records: Iterable[TraceRecord]) -> dict[str, str]:
     """Return a name for each trace id: its last known file, with its record.
 
-    Traces without a known file are left out.
+    A file name that several traces share has its folder. Traces without a known file are left out.
     """
+    located = [(record, record.path) for record in records if record.path is not None]
+    count_by_name = Counter((path.name, record.record) for record, path in located)
     return {
-        record.trace_id: name_with_record(record.path.name, record.record)
-        for record in records
-        if record.path is not None
+        record.trace_id: name_with_record(
+            "/".join(path.parts[-2:]) if count_by_name[path.name, record.record] > 1 else path.name,
+            record.record,
+        )
+        for record, path in located
     }
 
 

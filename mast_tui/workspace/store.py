@@ -791,7 +791,8 @@ class Workspace:
         run = Run(self.new_id(), judge, taxonomy, now(), note=note, settings=settings)
         with self._database.writing() as connection:
             for trace_id in () if settings is None else settings.examples:
-                if held_out(self, trace_id):
+                # Built-in examples are from traces that the workspace seldom has.
+                if held_out(self, trace_id) and trace_register.traces(connection, trace_id):
                     raise WorkspaceError(
                         f"trace {trace_id!r} is set aside for measuring judges, so no prompt "
                         "may show it; use other examples"

@@ -387,13 +387,13 @@ def test_thresholds_are_fitted_on_calibration_traces_and_measured_on_others(cli:
     cli.refused(*arguments, "--thresholds", says="study set --split")
     with open_workspace() as workspace:
         set_split(workspace, 0.4, 0.2)
-    result = cli.ok(*arguments, "--thresholds")
-    judge = result.json["judge"]
+    judge = cli.ok(*arguments, "--thresholds").json["judge"]
     assert judge["thresholds"]["modes"]["1.1"]["value"] == pytest.approx(0.55)
     calibration = judge["thresholds"]["calibration_traces"]
     assert judge["modes"]["1.1"]["n"] == 60 - calibration
     assert judge["modes"]["1.1"]["true_negative_rate"]["value"] == 1
-    assert "1.1 over 0.55" in result.err
+    text = cli.ok(*arguments[:-1], "--thresholds").out
+    assert "1.1 above 0.55" in " ".join(text.split())
     plain = cli.ok(*arguments).json["judge"]
     assert plain["modes"]["1.1"]["true_negative_rate"]["value"] == 0
     assert "thresholds" not in plain

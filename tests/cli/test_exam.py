@@ -177,20 +177,24 @@ def test_a_judge_of_the_workspace_is_scored_on_gold(cli: Cli, tmp_path: Path) ->
     write_set(tmp_path / "set")
     cli.ok("judge", "set", "--judge", "rules", "--quiet")
     first, *others = trace_ids(cli, "set")
-    rows = [f"{first},ann,1.3,present", *(f"{trace},ann,1.3,absent" for trace in others)]
-    cli.label(*rows, *(f"{trace},ann,,finished" for trace in (first, *others)))
-    [judged] = cli.json("exam", "--set", "gold", "--judge", "rules")["judges"].values()
-    table = judged["verdicts"]["modes"]["1.3"]
+    rows = [f"{first},ann,1.3,present,/history/1", *(f"{t},ann,1.3,absent," for t in others)]
+    rows += [f"{others[0]},judge:x,{mode},present,/history/2" for mode in ("1.3", "2.3")]
+    rows += [f"{t},{name},,finished," for name in ("ann", "judge:x") for t in (first, *others)]
+    cli.label(*rows, columns=f"{COLUMNS},span_first")
+    judges = cli.json("exam", "--set", "gold", "--judge", "rules", "--judge", "judge:x")["judges"]
+    table = judges[RulesJudge().name]["verdicts"]["modes"]["1.3"]
     assert (table["n"], table["true_negatives"], table["false_negatives"]) == (4, 3, 1)
+    # People left 2.3 open.
+    assert judges["judge:x"]["places"]["joint"]["named"] == 1
     cli.ok("judge", "set", "--judge", "rules", "--rules", "all", "--quiet")
-    judges = (RulesJudge().name, RulesJudge(RULES).name)
-    options = [word for name in judges for word in ("--judge", name)]
+    names = (RulesJudge().name, RulesJudge(RULES).name)
+    options = [word for name in names for word in ("--judge", name)]
     cli.ok("exam", "--set", "gold", *options, "--html", "exam.html")
     page = (tmp_path / "exam.html").read_text("utf-8")
     ids = re.findall(r'\bid="([^"]+)"', page)
     assert len(set(ids)) == len(ids)
     titles = re.findall(r"<h2[^>]*><bdi>(.*?)</bdi></h2>", page)
-    assert titles == ["Judges", *judges]
+    assert titles == ["Places", "Judges", *names]
 
 
 def test_places_of_trail_count_by_span_and_category(cli: Cli, tmp_path: Path) -> None:

@@ -136,7 +136,7 @@ def test_a_cost_limit_needs_prices_and_holds(
     configure('[judge.prices."test-model"]\ninput = 1\noutput = 2\n')
     spent = judge.refused("--max-cost", "0.014", "--concurrency", "1", "--json").json
     assert (spent["ending"], spent["cost"] <= 0.014) == ("allowance spent", True)
-    assert "of the 0.0140 allowed are spent" in spent["allowance"]
+    assert "would exceed the 0.0140 allowed" in spent["allowance"]
     judge.ok("--max-cost", "1")
     assert len(server.chats) == 6
 

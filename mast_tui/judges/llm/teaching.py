@@ -334,7 +334,13 @@ def make_default(workspace: Workspace, taxonomy_ref: str, judge: str) -> None:
         workspace: The workspace.
         taxonomy_ref: The id and version of the taxonomy.
         judge: The name of a taught version, or of the judge that it was made from.
+
+    Raises:
+        TeachingError: The judge is another one.
     """
+    taught = versions(workspace, taxonomy_ref)
+    if judge not in taught.keys() | {version.parent for version in taught.values()}:
+        raise TeachingError("J can use only a version that t has made, and the judge before it")
     setting = f"{_DEFAULTS_SETTING}:{taxonomy_ref}"
     with workspace.transaction():
         default_history = _read_records(workspace, setting, tuple[str, ...])

@@ -44,7 +44,7 @@ from mast_tui.ui.suggestion_wording import judge_name
 from mast_tui.ui.table_screen import TableScreen
 from mast_tui.ui.widgets.virtual_lines import ANY_FILLED, name_width, sign_column
 from mast_tui.ui.wording import counted
-from mast_tui.workspace import TraceRecord
+from mast_tui.workspace import Run, TraceRecord
 from mast_tui.workspace.events.model import now
 from mast_tui.workspace.registers.hold_out import held_out
 from mast_tui.writes import piece_of_work
@@ -163,6 +163,7 @@ class NextVersion:
         change: The added and removed lines of the prompt.
         tokens: The number of tokens by which the prompt grows.
         traces: The traces that the version judges.
+        other_settings: The configured settings that differ from those of the judge.
     """
 
     version: JudgeVersion
@@ -170,6 +171,7 @@ class NextVersion:
     change: tuple[str, ...]
     tokens: int
     traces: Collection[Trace]
+    other_settings: tuple[str, ...]
 
 
 def next_version(
@@ -213,7 +215,21 @@ def next_version(
         change=tuple(prompt_change(parent_setup, new_setup)),
         tokens=new_setup.prompt.system.tokens - parent_setup.prompt.system.tokens,
         traces=traces,
+        other_settings=tuple(_other_settings(comparison.run, parent_setup)),
     )
+
+
+def _other_settings(run: Run, setup: Setup) -> Iterator[str]:
+    """Yield the settings of a setup that differ from those of a judge's run."""
+    if run.settings is None or run.judge == setup.judge:
+        return
+    earlier, later = (
+        {"model": settings.model, **dict(settings.parameters)}
+        for settings in (run.settings, setup.settings())
+    )
+    for name in sorted(earlier.keys() | later.keys()):
+        if earlier.get(name) != later.get(name):
+            yield f"{name} {later.get(name, 'none')} (was {earlier.get(name, 'none')})"
 
 
 def _version_with(
@@ -403,6 +419,11 @@ class TeachingScreen(TableScreen[JudgeError]):
             f"{counted(len(planned.traces), 'trace')} without those of the examples: {len(wrong)} "
             f"on which the judge was wrong, {len(tests)} held out, {random_count} others.",
             estimate_text(planned.plan),
+        ]
+        if planned.other_settings:
+            settings_text = ", ".join(planned.other_settings)
+            lines.append(f"The comparison also measures other settings: {settings_text}.")
+        lines += [
             "",
             *(planned.change or ("Nothing changes: choose examples, or write a guideline.",)),
         ]
@@ -424,7 +445,7 @@ class TeachingScreen(TableScreen[JudgeError]):
         """Run the next version of the judge."""
         planned = self._planned
         if planned is None:
-            self.hints.say("Wait until the change of the prompt is shown")
+            self.hints.say("There is no new version yet: the lower pane says why")
         elif not planned.change:
             self.hints.say("Nothing changes: choose examples, or write a guideline")
         else:

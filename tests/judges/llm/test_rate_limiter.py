@@ -134,14 +134,14 @@ def test_back_off_is_random_up_to_a_doubling_limit(tries: int, chance: float) ->
 
 async def test_an_allowance_counts_earlier_spending_and_money() -> None:
     budget = Budget(Allowance(10_000), used=Usage(9, 8_000, 1_500))
-    with pytest.raises(AllowanceSpent, match=re.escape("9,500 of the 10,000 tokens")):
+    with pytest.raises(AllowanceSpent, match="exceed the 10,000 tokens allowed"):
         await budget.reserve(600, 100)
     await budget.reserve(400, 100)
     with pytest.raises(ValueError, match="price"):
         Budget(Allowance(cost=1.0))
     budget = Budget(Allowance(cost=0.01), prices=Prices(1.0, 10.0))
     budget.settle(await budget.reserve(1_000, 100), 1_000, 850)
-    with pytest.raises(AllowanceSpent, match=re.escape("0.0095 of the 0.0100")):
+    with pytest.raises(AllowanceSpent, match=r"exceed the 0\.0100 allowed"):
         await budget.reserve(1_000, 100)
     # A request that is too large by itself is reported as such.
     message = re.escape("one request alone may use 1,100 of the 1,000 tokens allowed")

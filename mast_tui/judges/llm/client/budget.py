@@ -164,16 +164,11 @@ class Budget:
             self._allowed.tokens is not None and self.tokens + tokens > self._allowed.tokens
         )
         if is_token_limit or self._prices is None:
-            used_amount = f"{self.tokens:,}"
             allowed_amount = f"{self._allowed.tokens:,} tokens"
             needed_amount = f"{tokens:,}"
             is_too_much = tokens > (self._allowed.tokens or 0)
         else:
-            usage = self.used
             cost = self._prices.cost(request.tokens_in, request.tokens_out)
-            used_amount = _amount_text(
-                self._prices.cost(usage.tokens_in, usage.tokens_out, usage.tokens_cached)
-            )
             allowed_amount = _amount_text(self._allowed.cost)
             needed_amount = _amount_text(cost)
             is_too_much = cost > (self._allowed.cost or 0.0)
@@ -182,10 +177,10 @@ class Budget:
                 f"one request alone may use {needed_amount} of the {allowed_amount} allowed; "
                 "allow more"
             )
-        verb = "used" if is_token_limit else "spent"
+        # Answers to other requests may still arrive, so the usage until now is not reported.
         return (
-            f"{used_amount} of the {allowed_amount} allowed are {verb}, and the next request "
-            "would exceed that; the same command continues with a new allowance"
+            f"the next request would exceed the {allowed_amount} allowed; the same command "
+            "continues with a new allowance"
         )
 
 

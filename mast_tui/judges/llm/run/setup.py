@@ -219,7 +219,7 @@ def _check_model(model: str) -> None:
     """
     if not model:
         raise ConfigurationError(
-            'no model is set; give one, or add to config.toml: [judge] model = "…"'
+            'no model is set; add to config.toml: [judge] model = "…" (or use judge --model)'
         )
     if not model.isprintable() or "," in model or "|" in model or len(model) > 200:
         raise ConfigurationError(
