@@ -357,7 +357,11 @@ _REPORT_BY_KIND: Final[Mapping[str, Callable[[Fields], RolloutStep]]] = {
 
 
 def hosted_call_step(values: Fields) -> RolloutStep:
-    """Return the step of a call that the model's host ran, such as a web search."""
+    """Return the step of a call that the model's host ran, such as a web search.
+
+    Builds since August 2026 record the results of a search in the event.
+    """
+    results = items_of(values.get("results"))
     call_id = text_in(values, "call_id", "id")
     action = fields_of(values.get("action"))
     query = text_in(values, "query") or text_in(action, "query", "url")
@@ -370,9 +374,11 @@ def hosted_call_step(values: Fields) -> RolloutStep:
         dump_text(arguments),
         name=HOSTED_CALLS[str(values.get("type"))],
         call_id=call_id,
+        output=dump_text(results) if results else None,
         # An event and a response item both report the call, with the same query or id.
         parts=tuple(part for part in (query, call_id) if part),
-        is_event=True,
+        is_event=not results,
+        only_without_call_item=bool(results),
     )
 
 
