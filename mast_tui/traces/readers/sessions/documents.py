@@ -405,14 +405,6 @@ _CLINE_NEXT_LABEL: Final = re.compile(r"\n\n\[[a-z_]+(?: for '[^\n]*')?\] Result
 """The label before the second and any further result in a request."""
 
 
-def _any_cline_message(records: Sequence[Fields]) -> bool:
-    """Return whether one record is a message of Cline, of type ``say`` or ``ask``."""
-    return any(
-        kind_of(record) in ("say", "ask") and isinstance(record.get(kind_of(record)), str)
-        for record in records
-    )
-
-
 class _ClineTranslator:
     """Makes the turns of the messages of Cline's panel, or of Roo Code's.
 
@@ -595,7 +587,7 @@ CLINE: Final = SessionFormat(
     name="cline",
     system="cline",
     typical_bytes=(b'"say"', b'"ask"'),
-    recognises=_any_cline_message,
+    recognises=any_record_with({"say": {"say"}, "ask": {"ask"}}),
     make_translator=_ClineTranslator,
     select_records=_select_cline_messages,
     list_paths=("messages", "clineMessages"),
@@ -608,13 +600,6 @@ _ANTIGRAVITY_ANSWER_KINDS: Final = name_set(
     "PLANNER_RESPONSE TEXT_RESPONSE THINKING TOOL_CALL FINISH"
 )
 _ANTIGRAVITY_SYSTEM_KINDS: Final = name_set("CHECKPOINT SYSTEM_MESSAGE EPHEMERAL_MESSAGE")
-
-
-def _any_antigravity_step(records: Sequence[Fields]) -> bool:
-    return any(
-        "step_index" in record and "source" in record and kind_of(record).isupper()
-        for record in records
-    )
 
 
 def _antigravity_turn(record: Fields) -> Turn | None:
@@ -668,7 +653,10 @@ ANTIGRAVITY: Final = SessionFormat(
     name="antigravity",
     system="antigravity",
     typical_bytes=(b'"step_index"',),
-    recognises=_any_antigravity_step,
+    recognises=lambda records: any(
+        {"step_index", "source"} <= record.keys() and kind_of(record).isupper()
+        for record in records
+    ),
     make_translator=stateless(_antigravity_turn),
     id_paths="",
 )
@@ -729,29 +717,18 @@ def _any_devin_message(records: Sequence[Fields]) -> bool:
     )
 
 
-def _devin_turn(record: Fields) -> Turn | None:
-    return message_turn(record, record) if "role" in record else None
-
-
 DEVIN: Final = SessionFormat(
     name="devin",
     system="devin",
     typical_bytes=(b'"nodes"',),
     recognises=_any_devin_message,
-    make_translator=stateless(_devin_turn),
+    make_translator=stateless(
+        lambda record: message_turn(record, record) if "role" in record else None
+    ),
     list_paths=("nodes",),
     id_paths="message_id",
     fact_paths={"id": "session.id", "model": "session.model"},
 )
-
-
-def _any_fx_turn(records: Sequence[Fields]) -> bool:
-    """Return whether one record is of fx: a prompt with its execution, a call or an end."""
-    return any(
-        isinstance(record.get("user"), Mapping)
-        and ("execution" in record or "tool_call" in record or "terminal_reason" in record)
-        for record in records
-    )
 
 
 def _fx_turn(record: Fields) -> Turn:
@@ -787,7 +764,11 @@ FX: Final = SessionFormat(
     name="fx",
     system="fx",
     typical_bytes=(b'"history"',),
-    recognises=_any_fx_turn,
+    recognises=lambda records: any(
+        isinstance(record.get("user"), Mapping)
+        and not {"execution", "tool_call", "terminal_reason"}.isdisjoint(record)
+        for record in records
+    ),
     make_translator=stateless(_fx_turn),
     list_paths=("state.history", "history"),
     id_paths="",

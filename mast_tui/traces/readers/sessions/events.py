@@ -298,15 +298,6 @@ _COPILOT_TYPE_PREFIXES: Final = (
 )
 
 
-def _any_copilot_record(records: Sequence[Fields]) -> bool:
-    """Return whether one record is an event of Copilot CLI."""
-    return any(
-        isinstance(record.get("data"), Mapping)
-        and kind_of(record).startswith(_COPILOT_TYPE_PREFIXES)
-        for record in records
-    )
-
-
 class _CopilotTranslator:
     """Makes the turns of a Copilot session.
 
@@ -429,7 +420,11 @@ COPILOT: Final = SessionFormat(
         b'"assistant.message"',
         b'"tool.execution_',
     ),
-    recognises=_any_copilot_record,
+    recognises=lambda records: any(
+        isinstance(record.get("data"), Mapping)
+        and kind_of(record).startswith(_COPILOT_TYPE_PREFIXES)
+        for record in records
+    ),
     make_translator=_CopilotTranslator,
     repeats_calls=True,
     list_paths=("events",),

@@ -55,13 +55,6 @@ from mast_tui.traces.result_status import status_of_word
 from mast_tui.traces.times import unix_seconds
 
 
-def _any_strands_record(records: Sequence[Fields]) -> bool:
-    return any(
-        "message_id" in record and isinstance(fields_of(record.get("message")).get("role"), str)
-        for record in records
-    )
-
-
 def _strands_turn(record: Fields) -> Turn | None:
     """Return the turn of a message of Strands, or of an unknown record."""
     # A message that a guardrail redacted is stored beside the original.
@@ -84,7 +77,9 @@ STRANDS: Final = SessionFormat(
     name="strands",
     system="strands",
     typical_bytes=(b'"message_id"',),
-    recognises=_any_strands_record,
+    recognises=lambda records: any(
+        "message_id" in record and "role" in fields_of(record.get("message")) for record in records
+    ),
     make_translator=stateless(_strands_turn),
     list_paths=("messages",),
     id_paths="",
