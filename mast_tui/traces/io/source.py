@@ -233,10 +233,11 @@ class Source:
 
     @cached_property
     def head_records(self) -> list[dict[str, object]]:
-        """The JSON objects on the first lines; empty for a list of objects or one long line."""
+        """The JSON objects on the first lines; empty for a list of objects or a document."""
         lines = self.head_lines[:_MOST_RECORD_LINES]
         is_long_document = len(lines) == 1 and len(lines[0]) > HEAD_BYTES
-        if is_long_document or self._is_list_of_objects:
+        is_indented_document = lines[:1] != [] and lines[0].strip() == b"{"
+        if is_long_document or is_indented_document or self._is_list_of_objects:
             return []
         records = []
         for line in lines:

@@ -22,7 +22,7 @@ from mast_tui.traces.io.source import RecordsSource, Source, is_no_json
 from mast_tui.traces.model import FileReport, Problem, Thread, Trace
 from mast_tui.traces.readers import read_recognised, read_text
 from mast_tui.traces.readers.codex import reader as codex
-from mast_tui.traces.scan.big_documents import BIG_DOCUMENTS, BigDocuments
+from mast_tui.traces.scan.big_documents import BIG_BYTES, BIG_DOCUMENTS, BigDocuments
 from mast_tui.traces.scan.file_kinds import kind_by_name
 
 LOOKED_FOR: Final = (
@@ -100,11 +100,24 @@ def _with_split_records(source: Source, report: FileReport) -> FileReport:
     """Return the report on the single records of a file, if that finds more than ``report``."""
     if not report.traces or report.format == "text":
         return _split_records_report(source) or report
+    if _holds_documents(source, report):
+        return _split_records_report(source, are_documents=True) or report
     if _is_followed_by_text(source):
         split_report = _split_records_report(source, report.format)
         if split_report is not None and _span_count(split_report) >= _span_count(report):
             return split_report
     return report
+
+
+def _holds_documents(source: Source, report: FileReport) -> bool:
+    """Return whether records were read as messages of any program, but the first is a document."""
+    if report.format != _FALLBACK_FORMAT or source.size > BIG_BYTES:
+        return False
+    records = source.json_lines or source.json
+    if not isinstance(records, list) or not records:
+        return False
+    first_report = _read_content(source, dump_line(records[0]))
+    return first_report is not None and first_report.format not in (None, _FALLBACK_FORMAT)
 
 
 def _span_count(report: FileReport) -> int:
@@ -205,7 +218,9 @@ def _read_text(source: Source, named: bool) -> FileReport:
     return FileReport(path, skipped="plain text; give the file itself to read it as a trace")
 
 
-def _split_records_report(source: Source, format_name: str | None = None) -> FileReport | None:
+def _split_records_report(
+    source: Source, format_name: str | None = None, are_documents: bool = False
+) -> FileReport | None:
     """Return the report on a file whose JSON records are laid out in an unusual way.
 
     The records may be in a list, in one JSON string, or have any separators. They are read as JSON
@@ -220,26 +235,22 @@ def _split_records_report(source: Source, format_name: str | None = None) -> Fil
         inner_document = document_in_string(source.data)
         if inner_document is not None:  # the whole file is one JSON string
             return _read_content(source, inner_document)
-        records = _unusual_records(source)
+        is_intact = not source.is_binary and source.json is not None and not source.damage
+        records = _listed_records(source.json) if is_intact else split_records(source.data)
+        lines = [line for line in source.data.split(b"\n") if line.strip()]
     except OSError:
         return None  # the caller has reported this error
     if not records:
         return None
-    report = _read_content(source, b"".join(record + b"\n" for record in records))
-    if report and report.traces and format_name in (None, _FALLBACK_FORMAT, report.format):
-        return report
+    if records == lines:  # JSON lines were read before, but not as documents
+        report = _separate_documents_report(source, records)
+        are_whole_runs = report is not None and _span_count(report) > len(report.traces)
+        return report if are_whole_runs else None
+    if not are_documents:
+        report = _read_content(source, b"".join(record + b"\n" for record in records))
+        if report and report.traces and format_name in (None, _FALLBACK_FORMAT, report.format):
+            return report
     return _separate_documents_report(source, records)
-
-
-def _unusual_records(source: Source) -> list[bytes]:
-    """Return the JSON records of a file in a list or with any separators between them.
-
-    Return nothing if each record is a line, because such a file was read before.
-    """
-    is_intact = not source.is_binary and source.json is not None and not source.damage
-    records = _listed_records(source.json) if is_intact else split_records(source.data)
-    lines = [line for line in source.data.split(b"\n") if line.strip()]
-    return [] if records == lines else records
 
 
 def _read_content(source: Source, content: bytes) -> FileReport | None:

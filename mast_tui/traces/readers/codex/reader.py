@@ -770,10 +770,25 @@ class CodexParser(CodexLines):
             self._add_waiting_events()
             if step.text and not self._message_hashes.has_any(text_hashes):
                 self._add_step_span(line_number, time, step, text_hashes)
+        elif step.only_without_call_item and step.parts:
+            self._take_hosted_report(line_number, time, step)
         elif step.only_without_call_item or step.spawned_threads:
             self._take_report(line_number, time, step)
         else:
             self._add_step_span(line_number, time, step, text_hashes)
+
+    def _take_hosted_report(
+        self, line_number: int, time: float | None, report: RolloutStep
+    ) -> None:
+        """Add the results of a call by the model's host, and the call if no earlier item has it."""
+        text_hashes = hashes_of_text(report.kind, report.text, report.parts)
+        if self._item_hashes.remove(text_hashes):
+            call_index = self._last_call_index(report.call_id)
+            self._add_result(line_number, time, report.call_id, report.status, call_index)
+            return
+        self._event_hashes.add(text_hashes)
+        call_index = self._add_report(line_number, time, report)
+        self.table.add_line_keys(call_index, [line_number])
 
     def _take_report(self, line_number: int, time: float | None, report: RolloutStep) -> None:
         """Record the status and the sub-agents of a call from a report.

@@ -357,7 +357,11 @@ _REPORT_BY_KIND: Final[Mapping[str, Callable[[Fields], RolloutStep]]] = {
 
 
 def hosted_call_step(values: Fields) -> RolloutStep:
-    """Return the step of a call that the model's host ran, such as a web search."""
+    """Return the step of a call that the model's host ran, such as a web search.
+
+    Builds since August 2026 record the results of a search in the event.
+    """
+    results = items_of(values.get("results"))
     call_id = text_in(values, "call_id", "id")
     action = fields_of(values.get("action"))
     query = text_in(values, "query") or text_in(action, "query", "url")
@@ -370,9 +374,11 @@ def hosted_call_step(values: Fields) -> RolloutStep:
         dump_text(arguments),
         name=HOSTED_CALLS[str(values.get("type"))],
         call_id=call_id,
+        output=dump_text(results) if results else None,
         # An event and a response item both report the call, with the same query or id.
         parts=tuple(part for part in (query, call_id) if part),
-        is_event=True,
+        is_event=not results,
+        only_without_call_item=bool(results),
     )
 
 
@@ -483,7 +489,10 @@ def _event_step(payload: Fields) -> RolloutStep | None:
         return None
     if kind in _SPOKEN_EVENTS:
         span_kind, role, field = _SPOKEN_EVENTS[kind]
-        return _text_event_step(span_kind, role, content_text(payload.get(field)))
+        content = payload.get(field)
+        # The item has the same texts, but other notes on pictures.
+        texts = [part for part in items_of(content) if "text" in fields_of(part)]
+        return _text_event_step(span_kind, role, content_text(content), _nonblank_texts(texts))
     if kind in _STEP_OF_EVENT:
         return _STEP_OF_EVENT[kind](payload)
     step = report_step_of(kind, payload)
@@ -502,16 +511,23 @@ def _reasoning_step(payload: Fields) -> RolloutStep | None:
 
 
 def _turn_boundary_step(payload: Fields) -> RolloutStep:
+    """Return a step with the error that ended a turn, or else with the turn's last message."""
+    if error := _error_message(payload):
+        return structs.replace(log_step(error, kind_of(payload), failed=True), ends_turn=True)
     answer = as_text(payload.get("last_agent_message")) or ""
     return RolloutStep(SpanKind.MESSAGE, Role.AGENT, answer, ends_turn=True)
+
+
+def _error_message(payload: Fields) -> str | None:
+    error = payload.get("error")
+    return as_text(error.get("message") if isinstance(error, Mapping) else error)
 
 
 def _abort_step(payload: Fields) -> RolloutStep:
     """Return a log step with the reason why a turn was aborted."""
     reason = as_text(payload.get("reason")) or "no reason given"
-    error = payload.get("error")
-    error_message = error.get("message") if isinstance(error, Mapping) else error
-    error_suffix = f": {error_message}" if as_text(error_message) else ""
+    error = _error_message(payload)
+    error_suffix = f": {error}" if error else ""
     step = log_step(f"turn aborted: {reason}{error_suffix}", "turn_aborted", failed=True)
     return structs.replace(step, ends_turn=True)
 
@@ -765,6 +781,7 @@ def _output_text_and_status(output: object) -> tuple[str, SpanStatus | None]:
         if text is not None:
             code = fields_of(output.get("metadata")).get("exit_code")
             flag_status = status_of_flag(output.get("success"))
-            status = first_known_status(status_of_code(code), flag_status)
+            error_status = status_of_error_flag(output.get("isError"))
+            status = first_known_status(status_of_code(code), flag_status, error_status)
             return content_text(text), None if status is SpanStatus.UNKNOWN else status
     return content_text(output), None

@@ -76,12 +76,24 @@ def _smolagents_run(run: object, steps: Sequence[object], steps_pointer: str) ->
         yield "/system_prompt", {"role": "system", "content": text}
 
     messages = messages_of_each(steps, steps_pointer, _smolagents_messages)
+    if not text and all(fields_of(message).get("role") != "system" for _, message in messages):
+        yield from _first_smolagents_prompt(steps, steps_pointer)
     yield from messages
     last_message = fields_of(messages[-1][1]) if messages else {}
     # The last message of the steps usually contains the output.
     output = dump_text(run_fields.get("output"))
     if output.strip() and output not in dump_text(last_message.get("content")):
         yield "/output", {"role": "assistant", "content": output}
+
+
+def _first_smolagents_prompt(steps: Sequence[object], steps_pointer: str) -> Messages:
+    """Yield the system prompt that the first step with a model call has in its input."""
+    for pointer, step in located_objects(steps, steps_pointer):
+        path = f"{pointer}/model_input_messages"
+        for message_pointer, message in located_objects(step.get("model_input_messages"), path):
+            if as_text(message.get("role")) == "system":
+                yield message_pointer, {"role": "system", "content": message.get("content")}
+                return
 
 
 def _smolagents_messages(step: Fields, pointer: str) -> Messages:

@@ -143,11 +143,12 @@ def run_of_branch(
         pointer: The JSON pointer to it in the document.
         messages: The messages of each node, with their JSON pointers in the conversation.
         parents: The parent of each node.
-        leaf: The last node of the branch; by default the last of all nodes.
+        leaf: The last node of the branch; by default the last node without children.
         model: The model, if the conversation names it.
     """
     if leaf is None or leaf not in parents:
-        leaf = next(reversed(list(parents)), "")
+        inner_nodes = set(parents.values())
+        leaf = max(reversed(list(parents)), key=lambda node: node not in inner_nodes, default="")
     branch = branch_to(leaf, parents)
     return ExportedRun(
         value=conversation,

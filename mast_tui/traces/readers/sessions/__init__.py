@@ -13,6 +13,7 @@ from mast_tui.traces.readers.sessions.documents import (
     FX,
     GEMINI,
     OPENCODE,
+    WINDSURF,
 )
 from mast_tui.traces.readers.sessions.engine import SessionReader
 from mast_tui.traces.readers.sessions.events import (
@@ -25,6 +26,7 @@ from mast_tui.traces.readers.sessions.events import (
 )
 from mast_tui.traces.readers.sessions.hooks import HOOKS
 from mast_tui.traces.readers.sessions.messages import (
+    BOT_FRAMEWORK,
     CLAUDE_LIST,
     CLAUDE_WEB,
     CURSOR,
@@ -71,7 +73,9 @@ FORMATS = tuple(
         OPENCODE,
         CLINE,
         ANTIGRAVITY,
+        WINDSURF,
         OPENCLAW_TELEMETRY,
+        BOT_FRAMEWORK,
         CODEBUDDY,
         DEVIN,
         FX,

@@ -76,10 +76,6 @@ def _update_in(record: Fields) -> Fields:
     return {}
 
 
-def _any_update(records: Sequence[Fields]) -> bool:
-    return any(_update_in(record) for record in records)
-
-
 def _session_of(record: Fields) -> str | None:
     message = _message_in(record) or record
     places = (message, *(fields_of(message.get(name)) for name in ("params", "result", "data")))
@@ -327,7 +323,7 @@ ACP: Final = SessionFormat(
     name="acp-log",
     system=None,
     typical_bytes=(b"sessionUpdate",),
-    recognises=_any_update,
+    recognises=lambda records: any(map(_update_in, records)),
     make_translator=_AcpTranslator,
     select_records=_whole_records,
     list_paths=("messages", "events", "log", "updates"),

@@ -94,7 +94,7 @@ class _HarnessTranslator:
             case "user/message":
                 turn = message_turn(record, {**data, "role": "user"})
                 source = fields_of(data.get("source")).get("kind")
-                if turn is None or source in _USER_SOURCES:
+                if source in _USER_SOURCES:
                     return turn
                 return replace(turn, pieces=as_system(turn.pieces))
             case "assistant/message":
@@ -118,7 +118,7 @@ class _HarnessTranslator:
         return None if kind in _SILENT_TYPES else _log_turn(record, kind, data)
 
 
-def _model_turn(record: Fields, data: Fields) -> Turn | None:
+def _model_turn(record: Fields, data: Fields) -> Turn:
     """Return the turn of the model's message; older logs have no object around its content."""
     message = fields_of(data.get("message")) or data
     input_fields = "inputTokens cacheReadTokens cacheWriteTokens"
@@ -136,14 +136,14 @@ def _call_id(data: Fields) -> str | None:
     return identifier_in(data, "subCallId", "callId")
 
 
-def _result_turn(record: Fields, data: Fields) -> Turn | None:
+def _result_turn(record: Fields, data: Fields) -> Turn:
     """Return the turn of a result, which is in a part of the type ``tool-result``."""
     message = fields_of(data.get("message")) or data
     turn = message_turn(record, {**message, "role": "user"})
     if not any(kind_of(part) == "tool-result" for part in items_of(message.get("content"))):
         result = result_piece(data, output_text(message.get("content")), "", call_id=_call_id(data))
         turn = record_turn(record, result)
-    if turn is None or "error" not in data:
+    if "error" not in data:
         return turn
     failed_pieces = (replace(piece, status=SpanStatus.ERROR) for piece in turn.pieces)
     return replace(turn, pieces=tuple(failed_pieces))

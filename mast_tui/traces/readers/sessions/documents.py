@@ -1,10 +1,11 @@
-"""Sessions kept as documents: Gemini CLI, OpenCode, Cline, Devin, fx; steps of Antigravity."""
+"""Sessions kept as documents: Gemini CLI, OpenCode, Cline, Devin, fx; steps of two editors."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 from typing import Final
 
 from mast_tui.counts import counted
@@ -44,6 +45,8 @@ from mast_tui.traces.readers.sessions.engine import (
     SessionContext,
     SessionFormat,
     SessionRecord,
+    Translator,
+    any_record_with,
     is_empty,
     log_turn,
     message_turn,
@@ -212,15 +215,22 @@ def _any_opencode_record(records: Sequence[Fields]) -> bool:
         if is_message or is_printed_event:
             return True
         # Events of the server are the third kind of record.
-        if kind_of(record).startswith("message.") and _opencode_session_of(record) is not None:
+        kind, _properties = _opencode_event(record)
+        if kind.startswith("message.") and _opencode_session_of(record) is not None:
             return True
     return False
 
 
+def _opencode_event(record: Fields) -> tuple[str, Fields]:
+    """Return the type and the properties of an event; stored events have them in ``data``."""
+    event = fields_of(record.get("syncEvent")) or record
+    return kind_of(event), fields_of(event.get("properties", event.get("data")))
+
+
 def _opencode_session_of(record: Fields) -> str | None:
     """Return the session's id in an event of OpenCode's server."""
-    paths = "properties.sessionID properties.part.sessionID properties.info.sessionID"
-    return text_at(record, paths)
+    _kind, properties = _opencode_event(record)
+    return text_at(properties, "sessionID part.sessionID info.sessionID")
 
 
 def _whole_opencode_messages(
@@ -235,7 +245,7 @@ def _whole_opencode_messages(
     info_by_message: dict[str, SessionRecord] = {}
     parts_by_message: dict[str, dict[str, object]] = {}
     for record in records:
-        properties = fields_of(record.value.get("properties"))
+        kind, properties = _opencode_event(record.value)
         part = fields_of(properties.get("part"))
         info = fields_of(properties.get("info"))
         # An info without a role is that of a session.
@@ -247,9 +257,9 @@ def _whole_opencode_messages(
                 parts_by_message.setdefault(message_id, {})[part_id] = part
             else:
                 info_by_message[message_id] = replace(info_record, value=info)
-        elif kind_of(record.value) == "session.error":
+        elif kind.startswith("session.error"):
             other_records.append(replace(record, value={**properties, "type": "error"}))
-        elif "properties" not in record.value:
+        elif "properties" not in record.value and _opencode_session_of(record.value) is None:
             other_records.append(record)
 
     # A log can lack the ``info`` of a message, so these are the defaults.
@@ -364,7 +374,7 @@ OPENCODE: Final = SessionFormat(
     fact_paths={
         "id": "info.sessionID info.id sessionID",
         "model": "info.modelID info.model.modelID",
-        "version": "info.version",
+        "version": "info.version properties.info.version data.info.version",
     },
     session_of=_opencode_session_of,
 )
@@ -393,14 +403,6 @@ _CLINE_LABEL_CHARS: Final = 1000
 
 _CLINE_NEXT_LABEL: Final = re.compile(r"\n\n\[[a-z_]+(?: for '[^\n]*')?\] Result:")
 """The label before the second and any further result in a request."""
-
-
-def _any_cline_message(records: Sequence[Fields]) -> bool:
-    """Return whether one record is a message of Cline, of type ``say`` or ``ask``."""
-    return any(
-        kind_of(record) in ("say", "ask") and isinstance(record.get(kind_of(record)), str)
-        for record in records
-    )
 
 
 class _ClineTranslator:
@@ -585,7 +587,7 @@ CLINE: Final = SessionFormat(
     name="cline",
     system="cline",
     typical_bytes=(b'"say"', b'"ask"'),
-    recognises=_any_cline_message,
+    recognises=any_record_with({"say": {"say"}, "ask": {"ask"}}),
     make_translator=_ClineTranslator,
     select_records=_select_cline_messages,
     list_paths=("messages", "clineMessages"),
@@ -594,24 +596,20 @@ CLINE: Final = SessionFormat(
 )
 
 
+_ANTIGRAVITY_ANSWER_KINDS: Final = name_set(
+    "PLANNER_RESPONSE TEXT_RESPONSE THINKING TOOL_CALL FINISH"
+)
 _ANTIGRAVITY_SYSTEM_KINDS: Final = name_set("CHECKPOINT SYSTEM_MESSAGE EPHEMERAL_MESSAGE")
 
 
-def _any_antigravity_step(records: Sequence[Fields]) -> bool:
-    return any(
-        "step_index" in record and "source" in record and kind_of(record).isupper()
-        for record in records
-    )
-
-
 def _antigravity_turn(record: Fields) -> Turn | None:
-    """Return the turn of a step of Antigravity, if it has a text."""
+    """Return the turn of a step of Antigravity or its SDK, if it has a text."""
     kind = kind_of(record)
-    text = content_text(record.get("content"))
+    text = content_text(record.get("content")) or dump_text(record.get("structured_output"))
     failed = status_of_word(record.get("status")) is SpanStatus.ERROR
-    if kind == "USER_INPUT":
+    if kind == "USER_INPUT" or record.get("source") == "USER":
         return turn_without_empty_pieces(record, [user_prompt_piece(text)])
-    if kind == "PLANNER_RESPONSE":
+    if kind in _ANTIGRAVITY_ANSWER_KINDS:
         return _antigravity_answer_turn(record, text)
     if record.get("source") == "MODEL":  # The kind of any other step of the model is a tool.
         return record_turn(record, _antigravity_result(kind, text, failed))
@@ -655,8 +653,58 @@ ANTIGRAVITY: Final = SessionFormat(
     name="antigravity",
     system="antigravity",
     typical_bytes=(b'"step_index"',),
-    recognises=_any_antigravity_step,
+    recognises=lambda records: any(
+        {"step_index", "source"} <= record.keys() and kind_of(record).isupper()
+        for record in records
+    ),
     make_translator=stateless(_antigravity_turn),
+    id_paths="",
+)
+
+
+_WINDSURF_OUTPUT_FIELDS: Final = ("output", "content", "result", "error")
+
+
+def _windsurf_translator(_session: SessionContext) -> Translator:
+    """Return the function that makes turns; calls get ids, because steps have none."""
+    step_numbers = count(1)
+    return lambda record: _windsurf_turn(record, f"step-{next(step_numbers)}")
+
+
+def _windsurf_turn(record: Fields, step_id: str) -> Turn:
+    """Return the turn of a step of Windsurf, which has its data in a field named after its type."""
+    kind = kind_of(record)
+    data = fields_of(record.get(kind))
+    if kind == "user_input":
+        prompt = user_prompt_piece(content_text(data.get("user_response")))
+        return turn_without_empty_pieces(record, [prompt])
+    if kind == "planner_response":
+        answer = THE_MODEL.piece(content_text(data.get("response")))
+        return turn_without_empty_pieces(record, [answer])
+    if not data:
+        return unknown_record_turn(record)
+
+    arguments = without(data, _WINDSURF_OUTPUT_FIELDS)
+    tool = name_in(data, "tool_name") or kind
+    call = call_piece({"name": tool, "arguments": arguments, "id": step_id}, "", ASSISTANT)
+    output = first_in(data, *_WINDSURF_OUTPUT_FIELDS)
+    status = worst_status(
+        status_of_code(data.get("exit_code")), status_of_word(record.get("status"))
+    )
+    if output is None and status is not SpanStatus.ERROR:
+        return record_turn(record, call)
+    result = result_piece({}, output, "", name=tool, call_id=step_id, status=status)
+    return record_turn(record, call, result)
+
+
+WINDSURF: Final = SessionFormat(
+    name="windsurf",
+    system="windsurf",
+    typical_bytes=(b'"user_input"', b'"planner_response"'),
+    recognises=any_record_with(
+        {"user_input": {"user_input"}, "planner_response": {"planner_response"}}
+    ),
+    make_translator=_windsurf_translator,
     id_paths="",
 )
 
@@ -669,29 +717,18 @@ def _any_devin_message(records: Sequence[Fields]) -> bool:
     )
 
 
-def _devin_turn(record: Fields) -> Turn | None:
-    return message_turn(record, record) if "role" in record else None
-
-
 DEVIN: Final = SessionFormat(
     name="devin",
     system="devin",
     typical_bytes=(b'"nodes"',),
     recognises=_any_devin_message,
-    make_translator=stateless(_devin_turn),
+    make_translator=stateless(
+        lambda record: message_turn(record, record) if "role" in record else None
+    ),
     list_paths=("nodes",),
     id_paths="message_id",
     fact_paths={"id": "session.id", "model": "session.model"},
 )
-
-
-def _any_fx_turn(records: Sequence[Fields]) -> bool:
-    """Return whether one record is of fx: a prompt with its execution, a call or an end."""
-    return any(
-        isinstance(record.get("user"), Mapping)
-        and ("execution" in record or "tool_call" in record or "terminal_reason" in record)
-        for record in records
-    )
 
 
 def _fx_turn(record: Fields) -> Turn:
@@ -727,7 +764,11 @@ FX: Final = SessionFormat(
     name="fx",
     system="fx",
     typical_bytes=(b'"history"',),
-    recognises=_any_fx_turn,
+    recognises=lambda records: any(
+        isinstance(record.get("user"), Mapping)
+        and not {"execution", "tool_call", "terminal_reason"}.isdisjoint(record)
+        for record in records
+    ),
     make_translator=stateless(_fx_turn),
     list_paths=("state.history", "history"),
     id_paths="",

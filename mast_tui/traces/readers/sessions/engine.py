@@ -75,10 +75,10 @@ _ENVELOPE_FIELDS: Final = frozenset(
 
 def message_turn(
     record: Fields, message: object, *, tokens: Tokens | None = None, model: str | None = None
-) -> Turn | None:
+) -> Turn:
     """Return the turn of a chat message: its pieces, time, tokens and model.
 
-    Empty pieces are left out. The result is None if ``message`` is no object.
+    Empty pieces are left out. If ``message`` is no object or empty, the record is a log.
 
     Args:
         record: The record that holds the message; its time replaces the message's own.
@@ -86,8 +86,8 @@ def message_turn(
         tokens: The tokens of the model call, if ``chat.turns`` does not know their form.
         model: The model, if the record names it.
     """
-    if not isinstance(message, Mapping):
-        return None
+    if not isinstance(message, Mapping) or not message:
+        return unknown_record_turn(record)
     parsed_turn = turn_of(message)
     nonempty_pieces = tuple(piece for piece in parsed_turn.pieces if not is_empty(piece))
     time = record_time(record)
@@ -639,12 +639,11 @@ def _document_of_file(source: Source, problems: list[Problem]) -> object:
     if source.json is not None:
         return source.json
     head = as_utf8(source.head[:_MAX_TEXT_BYTES_BEFORE])
-    begins_with_json = head.lstrip()[:1] in (b"{", b"[")
-    line_end_before_document = head.find(b"\n{")
-    if begins_with_json or line_end_before_document < 0:
+    line_end_before_document = re.search(rb"\n[\[{]", head)
+    if head.lstrip()[:1] in (b"{", b"[") or line_end_before_document is None:
         return None
     try:
-        document = load_json(as_utf8(source.data)[line_end_before_document + 1 :])
+        document = load_json(as_utf8(source.data)[line_end_before_document.start() + 1 :])
     except InvalidJSON:
         return None
     problems.append(Problem("line 1", "text before the JSON, left out"))

@@ -298,15 +298,6 @@ _COPILOT_TYPE_PREFIXES: Final = (
 )
 
 
-def _any_copilot_record(records: Sequence[Fields]) -> bool:
-    """Return whether one record is an event of Copilot CLI."""
-    return any(
-        isinstance(record.get("data"), Mapping)
-        and kind_of(record).startswith(_COPILOT_TYPE_PREFIXES)
-        for record in records
-    )
-
-
 class _CopilotTranslator:
     """Makes the turns of a Copilot session.
 
@@ -429,10 +420,15 @@ COPILOT: Final = SessionFormat(
         b'"assistant.message"',
         b'"tool.execution_',
     ),
-    recognises=_any_copilot_record,
+    recognises=lambda records: any(
+        isinstance(record.get("data"), Mapping)
+        and kind_of(record).startswith(_COPILOT_TYPE_PREFIXES)
+        for record in records
+    ),
     make_translator=_CopilotTranslator,
     repeats_calls=True,
     list_paths=("events",),
+    session_of=lambda record: text_at(record, "session.start:data.sessionId"),
     fact_paths={
         "id": "session.start:data.sessionId",
         "model": "session.model_change:data.newModel data.selectedModel data.model",
@@ -497,7 +493,7 @@ class _DebugLogTranslator:
         messages = value_in(attributes.get("response"))
         for number, message in enumerate(items_of(messages)):
             turn = message_turn(record, message)
-            for piece in turn.pieces if turn is not None else ():
+            for piece in turn.pieces:
                 pieces.append(replace(piece, key_suffix=f"/{number}{piece.key_suffix}"))
         if not isinstance(messages, list):
             pieces.append(THE_MODEL.piece(content_text(messages), "/response"))
@@ -676,7 +672,7 @@ def _codebuddy_turn(record: Fields) -> Turn | None:
         case "message":
             role = _buddy_role(record) or ASSISTANT
             turn = message_turn(record, {"role": role, "content": content}, tokens=tokens)
-            if turn is None or role_of(role) is not Role.USER:
+            if role_of(role) is not Role.USER:
                 return turn
             pieces = tuple(
                 replace(user_prompt_piece(piece.text), key_suffix=piece.key_suffix)

@@ -1,4 +1,4 @@
-"""Sessions of chat messages: Strands, Goose, Cursor, Grok, Kiro, Claude Code on the web."""
+"""Sessions of chat messages: Strands, Goose, Cursor, Grok, Kiro, Claude Code on the web, bots."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from dataclasses import replace
 from itertools import chain
 from typing import Final
 
-from mast_tui.traces.io.json_values import as_text, content_text
+from mast_tui.traces.io.json_values import as_text, content_text, dump_text
 from mast_tui.traces.model import Problem, Role, SpanKind, Tokens
 from mast_tui.traces.readers.base import is_gemini_shaped
 from mast_tui.traces.readers.chat.pieces import (
     ASSISTANT,
+    THE_MODEL,
     Piece,
     Turn,
     call_piece,
+    log_piece,
     result_piece,
 )
 from mast_tui.traces.readers.chat.turns import turn_of
@@ -30,9 +32,11 @@ from mast_tui.traces.readers.json_fields import (
     kind_of,
     name_in,
     texts_in,
+    value_in,
     without,
 )
 from mast_tui.traces.readers.sessions.engine import (
+    USER,
     SessionContext,
     SessionFormat,
     SessionRecord,
@@ -47,14 +51,8 @@ from mast_tui.traces.readers.sessions.engine import (
     turn_without_empty_pieces,
     unknown_record_turn,
 )
+from mast_tui.traces.result_status import status_of_word
 from mast_tui.traces.times import unix_seconds
-
-
-def _any_strands_record(records: Sequence[Fields]) -> bool:
-    return any(
-        "message_id" in record and isinstance(fields_of(record.get("message")).get("role"), str)
-        for record in records
-    )
 
 
 def _strands_turn(record: Fields) -> Turn | None:
@@ -67,7 +65,7 @@ def _strands_turn(record: Fields) -> Turn | None:
     tokens = usage_tokens(usage, "inputTokens cacheReadInputTokens", "outputTokens")
     turn = message_turn(record, message, tokens=tokens)
     agent = name_in(record, "agent")
-    if turn is None or agent is None:
+    if agent is None:
         return turn
     pieces = (
         replace(piece, agent=agent) if piece.role is Role.AGENT else piece for piece in turn.pieces
@@ -79,7 +77,9 @@ STRANDS: Final = SessionFormat(
     name="strands",
     system="strands",
     typical_bytes=(b'"message_id"',),
-    recognises=_any_strands_record,
+    recognises=lambda records: any(
+        "message_id" in record and "role" in fields_of(record.get("message")) for record in records
+    ),
     make_translator=stateless(_strands_turn),
     list_paths=("messages",),
     id_paths="",
@@ -90,10 +90,18 @@ STRANDS: Final = SessionFormat(
 _GOOSE_PART_TYPES: Final = frozenset({"toolRequest", "toolResponse"})
 
 
+def _goose_message(record: Fields) -> Fields:
+    """Return a message of Goose; a row of its database has the content as JSON text."""
+    if "content_json" not in record:
+        return record
+    content = value_in(record["content_json"])
+    return {**record, "content": content, "created": record.get("created_timestamp")}
+
+
 def _any_goose_record(records: Sequence[Fields]) -> bool:
     """Return whether one record has the shape of Goose's messages, or is under Goose's header."""
     has_header = any("working_dir" in record and "role" not in record for record in records)
-    for record in records:
+    for record in map(_goose_message, records):
         if has_header and isinstance(record.get("role"), str) and "content" in record:
             return True
         nested_message = fields_of(record.get("message"))
@@ -137,9 +145,9 @@ def _goose_translator(session: SessionContext) -> Translator:
             return log_turn(record, "error", "message", failed=kind == "error")
         nested_message = record.get("message")
         has_message = isinstance(nested_message, Mapping)
-        return message_turn(record, nested_message if has_message else record)
+        return message_turn(record, nested_message if has_message else _goose_message(record))
 
-    session.id = text_at(session.header, "id")
+    session.id = text_at(session.header, "id") or session.id
     session.tokens = next(filter(None, map(_goose_tokens, (session.header, *session.values))), None)
     return translate
 
@@ -165,11 +173,12 @@ def _goose_tokens(record: Fields) -> Tokens | None:
 GOOSE: Final = SessionFormat(
     name="goose",
     system="goose",
-    typical_bytes=(b'"working_dir"', b'"toolRequest"', b'"toolResponse"', b'"created"'),
+    typical_bytes=(b'"working_dir"', b"toolRequest", b"toolResponse", b'"created"'),
     recognises=_any_goose_record,
     make_translator=_goose_translator,
     list_paths=("conversation", "messages"),
-    fact_paths={"model": "model_config.model_name model"},
+    session_of=lambda record: text_at(record, "session_id"),
+    fact_paths={"model": "model_config.model_name model", "id": "session_id"},
 )
 
 
@@ -193,10 +202,9 @@ def _cursor_translator(_session: SessionContext) -> Translator:
         if "message" not in record:
             ended_well = record.get("status") in ("success", "completed", None)
             return None if ended_well else log_turn(record, "error", "message", failed=True)
-        message = {"role": record.get("role"), **fields_of(record.get("message"))}
+        content = {"content": record["message"]}  # for a message that is a text
+        message = {"role": record.get("role"), **(fields_of(record["message"]) or content)}
         turn = message_turn(record, message, model=as_text(record.get("model")))
-        if turn is None:
-            return unknown_record_turn(record)
         pieces = []
         for piece in turn.pieces:
             if piece.kind is SpanKind.TOOL_CALL:
@@ -234,7 +242,7 @@ def _any_grok_record(records: Sequence[Fields]) -> bool:
     return False
 
 
-def _grok_turn(record: Fields) -> Turn | None:
+def _grok_turn(record: Fields) -> Turn:
     """Return the turn of a record of Grok; the program's own messages are the system's."""
     kind = kind_of(record)
     if kind == "backend_tool_call":
@@ -248,9 +256,7 @@ def _grok_turn(record: Fields) -> Turn | None:
     message = {**without(record, ("type",)), "role": kind}
     turn = message_turn(record, message, model=as_text(record.get("model_id")))
     is_by_program = as_text(record.get("synthetic_reason")) is not None
-    if turn is not None and is_by_program:
-        return replace(turn, pieces=as_system(turn.pieces))
-    return turn
+    return replace(turn, pieces=as_system(turn.pieces)) if is_by_program else turn
 
 
 def _grok_backend_call(record: Fields) -> Turn:
@@ -284,7 +290,7 @@ def _any_kiro_record(records: Sequence[Fields]) -> bool:
     )
 
 
-def _kiro_turn(record: Fields) -> Turn | None:
+def _kiro_turn(record: Fields) -> Turn:
     """Return the turn of a message in a session file, or of an exchange in a saved conversation."""
     if "kind" not in record:
         return _kiro_exchange(record)
@@ -446,3 +452,76 @@ CLAUDE_LIST: Final = replace(
     fact_paths={"id": "sessionId", "version": "version"},
 )
 """The records of a session as one document, with all branches."""
+
+
+_ACTIVITY_TYPES: Final = frozenset({"message", "event", "invoke", "trace"})
+
+
+def _sender_of(activity: Fields) -> Fields:
+    return fields_of(first_in(activity, "from", "from_property"))
+
+
+def _any_activity(records: Sequence[Fields]) -> bool:
+    """Return whether one record is an activity with a sender and a channel or a conversation."""
+    return any(
+        kind_of(record) in _ACTIVITY_TYPES
+        and not {"id", "role"}.isdisjoint(_sender_of(record))
+        and not {"conversation", "channelId", "channel_id", "valueType"}.isdisjoint(record)
+        for record in records
+    )
+
+
+def _activity_translator(session: SessionContext) -> Translator:
+    """Return the function that makes turns; a step's arguments are in a later activity."""
+    arguments_by_step: dict[str | None, object] = {}
+    for record in session.values:
+        value = fields_of(record.get("value"))
+        if "arguments" in value and "stepId" in value:
+            arguments_by_step[identifier_in(value, "stepId")] = value["arguments"]
+
+    def translate(record: Fields) -> Turn | None:
+        """Return the turn of an activity with a text or a value."""
+        text = content_text(record.get("text"))
+        value = fields_of(record.get("value"))
+        step_id = identifier_in(value, "call_id", "stepId")
+        kind = kind_of(record)
+        event = name_in(record, "valueType", "name") or kind
+        if kind == "message":
+            is_from_user = identifier_in(_sender_of(record), "role") in ("user", "1")
+            speaker = USER if is_from_user else THE_MODEL
+            cards = dump_text(record.get("attachments") or value or None)
+            content = "\n".join(filter(None, (text, cards)))
+            return turn_without_empty_pieces(record, [speaker.piece(content)])
+        if event == "DynamicPlanStepBindUpdate":
+            return None
+        if kind == "invoke" or event == "DynamicPlanStepTriggered":
+            arguments = arguments_by_step.get(step_id, value.get("arguments"))
+            name = name_in(value, "name", "taskDialogId") or event
+            call = call_piece({"id": step_id, "name": name, "arguments": arguments}, "", ASSISTANT)
+            thought = content_text(value.get("thought"))
+            reasoning = THE_MODEL.piece(thought, "/value/thought", kind=SpanKind.REASONING)
+            return turn_without_empty_pieces(record, [reasoning, call])
+        if not {"output", "observation"}.isdisjoint(value):
+            output = first_in(value, "output", "observation")
+            status = status_of_word(value.get("state"))
+            return record_turn(
+                record, result_piece(value, output, "", call_id=step_id, status=status)
+            )
+        if summary := content_text(value.get("summary")):
+            return record_turn(record, THE_MODEL.piece(summary, kind=SpanKind.REASONING))
+        log = text or dump_text(value or None)
+        return record_turn(record, log_piece(log, event)) if log else None
+
+    return translate
+
+
+BOT_FRAMEWORK: Final = SessionFormat(
+    name="bot-framework",
+    system=None,
+    typical_bytes=(b'"from"', b'"from_property"'),
+    recognises=_any_activity,
+    make_translator=_activity_translator,
+    list_paths=("activities",),
+    session_of=lambda record: text_at(record, "conversation.id"),
+    fact_paths={"id": "conversation.id"},
+)

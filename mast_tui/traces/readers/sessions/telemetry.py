@@ -218,18 +218,14 @@ _BEGINS_OR_ENDS: Final = any_record_with(
 )
 
 
-def _any_openclaw_record(records: Sequence[Fields]) -> bool:
-    """Return whether one record is of a trajectory, or begins or ends an agent or a tool call."""
-    return _BEGINS_OR_ENDS(records) or any(
-        record.get("traceSchema") == _TRAJECTORY for record in records
-    )
-
-
 OPENCLAW_TELEMETRY: Final = SessionFormat(
     name="openclaw-telemetry",
     system="openclaw",
     typical_bytes=(b'"sessionKey"', b'"openclaw-trajectory"'),
-    recognises=_any_openclaw_record,
+    recognises=lambda records: (
+        _BEGINS_OR_ENDS(records)
+        or any(record.get("traceSchema") == _TRAJECTORY for record in records)
+    ),
     make_translator=_translator_of_session,
     select_records=_select_new_records,
     id_paths="",

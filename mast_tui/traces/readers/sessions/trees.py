@@ -24,6 +24,7 @@ from mast_tui.traces.readers.sessions.engine import (
     message_turn,
     record_turn,
     stateless,
+    text_at,
     unknown_record_turn,
     user_prompt_piece,
 )
@@ -72,7 +73,7 @@ def pi_turn(record: Fields) -> Turn | None:
     if kind == "message":
         turn = _pi_message(record, fields_of(record.get("message")))
         sub_agent = as_text(record.get(_SUB_AGENT_FIELD))
-        return turn if turn is None or sub_agent is None else _turn_of_sub_agent(turn, sub_agent)
+        return turn if sub_agent is None else _turn_of_sub_agent(turn, sub_agent)
     if kind == "custom_message":
         piece = SYSTEM.piece(content_text(record.get("content")))
         return record_turn(record, replace(piece, name=as_text(record.get("customType"))))
@@ -115,7 +116,7 @@ def _with_sub_agents(
     return shown_records
 
 
-def _pi_message(record: Fields, message: Fields) -> Turn | None:
+def _pi_message(record: Fields, message: Fields) -> Turn:
     """Return the turn of a message of Pi, with its error."""
     role = as_text(message.get("role"))
     if role == "bashExecution":
@@ -132,7 +133,7 @@ def _pi_message(record: Fields, message: Fields) -> Turn | None:
         return record_turn(record, SYSTEM.piece(content_text(message.get("content"))))
     turn = message_turn(record, message, tokens=pi_tokens(message))
     error = as_text(message.get("errorMessage"))
-    if turn is None or error is None:
+    if error is None:
         return turn
     return replace(turn, pieces=(*turn.pieces, log_piece(error, "error", failed=True)))
 
@@ -175,6 +176,7 @@ PI: Final = SessionFormat(
     make_translator=_pi_translator,
     select_records=_with_sub_agents,
     list_paths=("entries",),
+    session_of=lambda record: text_at(record, "session:id"),
     fact_paths={"id": "session:id", "model": "model_change:modelId message.model"},
 )
 
@@ -205,7 +207,7 @@ def _droid_turn(record: Fields) -> Turn | None:
         return unknown_record_turn(record)
     message = fields_of(record.get("message"))
     turn = message_turn(record, message)
-    if turn is None or message.get("role") != "user":
+    if message.get("role") != "user":
         return turn
     content = message.get("content")
     if not isinstance(content, list) or any(kind_of(part) != "text" for part in content):
@@ -225,6 +227,7 @@ DROID: Final = SessionFormat(
     recognises=_any_droid_record,
     make_translator=stateless(_droid_turn),
     select_records=along_last_branch("id", "parentId"),
+    session_of=lambda record: text_at(record, "session_start:id"),
     fact_paths={"id": "session_start:id", "model": "model message.model", "version": "version"},
 )
 
@@ -248,11 +251,9 @@ def _qwen_turn(record: Fields) -> Turn | None:
     message = fields_of(record.get("message"))
     parts = items_of(message.get("parts"))
     hook_parts = [part for part in parts if _is_hook_text(part)]
-    own_message = {**message, "parts": [part for part in parts if not _is_hook_text(part)]}
+    own_parts = [part for part in parts if not _is_hook_text(part)]
+    own_message = message and {**message, "parts": own_parts}
     turn = message_turn(record, own_message, tokens=tokens, model=as_text(record.get("model")))
-    if turn is None:
-        return unknown_record_turn(record)
-
     pieces = turn.pieces
     if record.get("subtype") == "notification":
         pieces = as_system(pieces)
@@ -300,5 +301,6 @@ QWEN: Final = SessionFormat(
     make_translator=stateless(_qwen_turn),
     select_records=along_last_branch("uuid", "parentUuid"),
     id_paths="uuid",
+    session_of=lambda record: text_at(record, "sessionId"),
     fact_paths={"id": "sessionId", "model": "model", "version": "version"},
 )
