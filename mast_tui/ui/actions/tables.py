@@ -146,7 +146,7 @@ EVERYWHERE: Final = (
         "palette",
         ": ctrl+p",
         "go to",
-        "Find an action, or go to a span (in the library: a trace) by number or name",
+        "Find an action, or a span (in the library: a trace)",
         "app.palette",
         while_editing=True,
     ),

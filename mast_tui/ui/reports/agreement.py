@@ -23,7 +23,7 @@ from mast_tui.figures.spans.input import SpanInput
 from mast_tui.figures.spans.report import SpanAgreement, span_figures
 from mast_tui.gold import Order, no_order
 from mast_tui.gold.model import gold_words
-from mast_tui.labels import annotator_kind
+from mast_tui.labels import annotator_kind, is_judge
 from mast_tui.reports.agreement import (
     HiddenTraces,
     agreement_report,
