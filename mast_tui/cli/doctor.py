@@ -38,7 +38,7 @@ from mast_tui.judges.llm.request import Parameters
 from mast_tui.safe_text import one_line
 from mast_tui.ui.services.external_programs import NoEditor, editor_command, tools
 from mast_tui.workspace import Workspace, find_workspace, is_url, why_not_trusted
-from mast_tui.workspace.sqlite_file import is_on_network
+from mast_tui.workspace.mounts import is_on_network
 
 MIN_SIZE: Final = (60, 15)
 """The smallest columns and rows for the main content of every screen."""

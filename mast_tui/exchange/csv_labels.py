@@ -242,7 +242,7 @@ def _row_adder(cells: Mapping[str, str], taxonomy: Taxonomy) -> Callable[[Import
 def _label_adder(
     cells: Mapping[str, str], mode: str, time: str
 ) -> Callable[[ImportedWork, str], None]:
-    """Return such a function for a row with a label."""
+    """Return a function that adds the label of a row to work, as ``_row_adder`` does."""
     target = _target_in(cells)
     note = cells.get("note", "")
     confidence = share_in("confidence", cells.get("confidence", ""))

@@ -374,7 +374,7 @@ class _Counts:
             "groups": {
                 name or NO_VALUE: self._group_json(number, rules) for name, number in groups_by_name
             },
-            "cannot_say": list(_missing_facts(shard_count, shard_count - done_count)),
+            "cannot_say": list(_limit_sentences(shard_count, shard_count - done_count)),
         }
 
     def _group_json(self, group_number: int, rules: Rules) -> Document:
@@ -486,7 +486,7 @@ def _numbers_of_names(column: Any, number_of: Callable[[str | None], int]) -> In
     return row_numbers
 
 
-def _missing_facts(shard_count: int, missing_count: int) -> Iterator[str]:
+def _limit_sentences(shard_count: int, missing_count: int) -> Iterator[str]:
     """Yield sentences on the limits of the figures."""
     yield (
         "These are unchecked suggestions of a judge; 'mast-tui import' imports a sample of them "

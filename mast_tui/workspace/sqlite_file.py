@@ -6,16 +6,14 @@ SQLite's write-ahead log is not reliable on network file systems, which are dete
 from __future__ import annotations
 
 import os
-import re
 import secrets
 import sqlite3
-import subprocess
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.dialects import sqlite
@@ -25,6 +23,7 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 from mast_tui.errors import WorkspaceError, WorkspaceGone
 from mast_tui.workspace.database import BUSY, WRITER_POLL_SECONDS, Database, driver_of
 from mast_tui.workspace.migration import migrate
+from mast_tui.workspace.mounts import is_on_network
 from mast_tui.workspace.paths import (
     check_schema,
     check_version,
@@ -481,8 +480,7 @@ def make_file(path: Path, *, new: bool = False) -> None:
     """
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | (os.O_EXCL if new else 0)
     try:
-        if not path.parent.exists():
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.close(os.open(path, flags, 0o600))
     except OSError as error:
         raise WorkspaceError(
@@ -526,91 +524,3 @@ def _adapt_trace_paths(
     )
     copy.executemany("UPDATE traces SET path = ? WHERE id = ?", paths_and_ids)
     copy.commit()
-
-
-_MOUNTS: Final = Path("/proc/self/mounts")
-
-_NETWORK: Final = re.compile(
-    r"9p|acfs|afs|beegfs|ceph|cifs|coda|davfs|drvfs|gfs2|glusterfs|gpfs|lustre|ncpfs|nfs4?|ocfs2"
-    r"|orangefs|panfs|prl_fs|smb3|smbfs|vboxsf|virtiofs|vmhgfs|wekafs"
-    r"|fuse\.(?:ceph|davfs2|gcsfuse|glusterfs|rclone|s3fs|sshfs|vmhgfs-fuse)"
-)
-
-_MOUNT: Final = "/sbin/mount"
-"""The command that lists mounts on macOS and the BSDs, which have no table of them."""
-
-_MOUNT_SECONDS: Final = 5.0
-_MOUNT_LINE: Final = re.compile(r".*? on (?P<point>/.*) \((?P<kind>[^,()]+)(?P<options>[^()]*)\)")
-
-
-class Mount(NamedTuple):
-    """A mounted file system; ``network`` is True if it is on a network."""
-
-    point: Path
-    kind: str
-    network: bool
-
-
-def is_on_network(path: Path, mounts: Path = _MOUNTS) -> bool:
-    """Return whether a path is on a network file system; unknown types count as local.
-
-    Args:
-        path: The path; links are followed.
-        mounts: The system's table of mounted file systems.
-    """
-    mount = mount_of(path.resolve(), _mounted_file_systems(mounts))
-    return mount is not None and mount.network
-
-
-def mount_of(path: Path, table: Iterator[Mount]) -> Mount | None:
-    """Return the file system that contains a path; None if it is not in the table.
-
-    Args:
-        path: An absolute path.
-        table: The mounted file systems; at one mount point the last one counts.
-    """
-    deepest: Mount | None = None
-    for mount in table:
-        is_as_deep = deepest is None or len(mount.point.parts) >= len(deepest.point.parts)
-        if is_as_deep and path.is_relative_to(mount.point):
-            deepest = mount
-    return deepest
-
-
-def linux_mounts(table: str) -> Iterator[Mount]:
-    """Yield the mounts in a table such as ``/proc/mounts``."""
-    for line in table.splitlines():
-        match line.split(" "):
-            case [_device, point, kind, *_options]:
-                is_network = _NETWORK.fullmatch(kind) is not None
-                yield Mount(Path(_without_octal_escapes(point)), kind, is_network)
-
-
-def bsd_mounts(printed: str) -> Iterator[Mount]:
-    """Yield the mounts in the output of ``mount``; local ones have the option "local"."""
-    for line in printed.splitlines():
-        match = _MOUNT_LINE.fullmatch(line)
-        if match is not None:
-            options = match["options"].split(",")
-            local = any(option.strip() == "local" for option in options)
-            yield Mount(Path(match["point"]), match["kind"], not local)
-
-
-def _mounted_file_systems(mounts: Path) -> Iterator[Mount]:
-    """Read the mounts from Linux's table, or else from the command ``mount``."""
-    try:
-        return linux_mounts(mounts.read_text(encoding="utf-8", errors="surrogateescape"))
-    except OSError:
-        pass
-    try:
-        printed = subprocess.run(
-            [_MOUNT], capture_output=True, timeout=_MOUNT_SECONDS, check=True
-        ).stdout
-    except (OSError, subprocess.SubprocessError):
-        return iter(())
-    return bsd_mounts(printed.decode("utf-8", "surrogateescape"))
-
-
-def _without_octal_escapes(field: str) -> str:
-    """Decode octal escapes, such as those of spaces."""
-    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), field)

@@ -173,7 +173,7 @@ def test_import_refuses_all_files_if_one_erases_labels_and_decisions(
 @pytest.mark.parametrize(
     ("name", "kind", "payload", "changes"),
     [
-        ("bob", "sight_set", {"before": True, "blind": False}, {"sight": False}),
+        ("bob", "sight_set", {"before": True, "blind": False}, {"blind": False}),
         ("bob", "pass_finished", {"open_modes": "leave"}, {"passes_finished": 1}),
         ("mira", "pass_unfinished", {"was": {"open_modes": "leave"}}, {"passes_reopened": 1}),
         ("mira", "pass_withdrawn", {"kind": "blind"}, {"passes_reopened": 1}),

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.workspace import Workspace, WorkspaceError, sqlite_file
+from mast_tui.workspace import Workspace, WorkspaceError, mounts, sqlite_file
 from mast_tui.workspace.events.types import LabelAdded
-from mast_tui.workspace.sqlite_file import is_on_network
+from mast_tui.workspace.mounts import is_on_network
 from tests.workspace.build import event, label, start_pass, state
 
 
@@ -181,7 +181,7 @@ def test_network_is_recognised_by_the_nearest_mount_of_a_table_or_command_or_ass
 ) -> None:
     table = tmp_path / "mounts"
     command = tmp_path / "mount"
-    monkeypatch.setattr(sqlite_file, "_MOUNT", str(command))
+    monkeypatch.setattr(mounts, "_MOUNT", str(command))
 
     def network_of(paths: Iterable[str]) -> dict[str, bool]:
         return {path: is_on_network(Path(path), table) for path in paths}

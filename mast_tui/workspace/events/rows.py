@@ -202,12 +202,23 @@ def event_of(row: RowMapping) -> Event:
     Raises:
         ValueError: The row cannot be read.
     """
+    # The keys of a row are no plain strings, and msgspec would not find them.
     return event_from_dict(
         {
-            **row,
+            "id": row["id"],
+            "annotator": row["annotator"],
+            "seq": row["seq"],
+            "at": row["at"],
+            "kind": row["kind"],
+            "trace_id": row["trace_id"],
+            "taxonomy": row["taxonomy"],
             "pass": row["pass_number"],
             "payload": json.loads(row["payload"]),
             "replaces": json.loads(row["replaces"]),
+            "action": row["action"],
+            "undoes": row["undoes"],
+            "redoes": row["redoes"],
+            "chain": row["chain"],
         }
     )
 
