@@ -205,8 +205,8 @@ class _Matching:
 
 
 @dataclass(frozen=True, slots=True)
-class TraceReading:
-    """The reading of one trace by one annotator.
+class TraceMarks:
+    """The places that one annotator marked in one trace, and the spans that the annotator read.
 
     Attributes:
         places: The marked places by mode.
@@ -249,12 +249,12 @@ class TraceReading:
 
 
 @dataclass(frozen=True, slots=True)
-class TraceReadings:
-    """A trace with its number of spans and its readings by annotator."""
+class SharedTrace:
+    """A trace with its number of spans, and the marks of its annotators by name."""
 
     trace_id: str
     spans: int
-    readings: Mapping[str, TraceReading]
+    marks_by_name: Mapping[str, TraceMarks]
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +279,7 @@ class SpanInput:
     modes: tuple[Mode, ...]
     annotators: tuple[str, ...]
     pass_label: str
-    traces: tuple[TraceReadings, ...]
+    traces: tuple[SharedTrace, ...]
     finished: Mapping[str, int]
     not_at_hand: int = 0
     examples: Mapping[str, int] = field(default_factory=dict)

@@ -14,7 +14,7 @@ from mast_tui.figures.agreement.drill_down import (
 )
 from mast_tui.figures.agreement.report import StudyInput
 from mast_tui.figures.agreement.sets import COMPLETE
-from mast_tui.figures.judge.confusion import Compared
+from mast_tui.figures.judge.confusion import ComparedUnits
 from mast_tui.figures.judge.input import JudgeInput
 from mast_tui.figures.record import Sources
 from mast_tui.figures.spans.input import LabelRange, SpanInput
@@ -101,7 +101,7 @@ def compare_people(study: StudyInput, sources: Sources) -> ComparedTraces:
 
 
 def compare_judge(
-    judge_input: JudgeInput, confusion: Compared, modes: Sequence[str]
+    judge_input: JudgeInput, confusion: ComparedUnits, modes: Sequence[str]
 ) -> ComparedTraces:
     """List the answers of a judge and its reference on some modes, errors first.
 
@@ -159,17 +159,15 @@ def compare_spans(span_input: SpanInput, sources: Sources) -> ComparedTraces:
     names = sources.subject or span_input.annotators
     never_placed = never_placed_modes(span_input.traces, [mode.slug for mode in span_input.modes])
     ranked_rows = []
-    prepared_traces = [
-        PreparedTrace.from_readings(trace, never_placed) for trace in span_input.traces
-    ]
+    prepared_traces = [PreparedTrace.from_trace(trace, never_placed) for trace in span_input.traces]
     for (trace, prepared), mode in product(
         zip(span_input.traces, prepared_traces, strict=True), sources.modes
     ):
-        readings = prepared.readings
+        marks_by_name = prepared.marks_by_name
         ranges_by_name = {
-            name: readings[name].places(mode)
+            name: marks_by_name[name].places(mode)
             for name in names
-            if name in readings and readings[name].answers(mode)
+            if name in marks_by_name and marks_by_name[name].answers(mode)
         }
         if len(ranges_by_name) < 2 or not any(ranges_by_name.values()):
             continue
