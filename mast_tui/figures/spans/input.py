@@ -294,7 +294,7 @@ class SpanInput:
 def covered_stretches(places: Iterable[LabelRange]) -> tuple[Stretch, ...]:
     """Return the stretches of spans that places cover."""
     return merged_stretches(
-        ((marked.first, marked.last + 1) for marked in places), join_touching=True
+        ((label_range.first, label_range.last + 1) for label_range in places), join_touching=True
     )
 
 

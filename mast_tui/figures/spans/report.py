@@ -348,8 +348,9 @@ class _Group:
             slugs: The slugs of the modes on which its figures rest.
             mode: The code of a mode; empty for figures over all modes.
         """
-        sources = Sources("spans", tuple(slugs))
-        return FigureScope(name, self.span_input.taxonomy_ref, mode=mode, sources=sources)
+        return FigureScope(
+            name, self.span_input.taxonomy_ref, mode=mode, sources=Sources("spans", tuple(slugs))
+        )
 
     def figures(self, resampling: Resampling) -> Iterator[Figure]:
         """Yield F1, α and α_U of all modes and of each mode, with counts.
