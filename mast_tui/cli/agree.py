@@ -69,6 +69,7 @@ from mast_tui.labels import (
     Which,
     is_judge,
 )
+from mast_tui.output_files import Outputs
 from mast_tui.reports.agreement import HiddenTraces, agreement_report
 from mast_tui.session import Viewer, visibility_json
 from mast_tui.workspace import TraceRecord, Workspace
@@ -552,25 +553,35 @@ def agree_command(request: AgreeRequest) -> None:
         return
     if request.mode is not None:
         traces = traces_document(workspace, taxonomy, comparison, request.mode)
-    else:
-        figures = compute_agreement(workspace, taxonomy, comparison)
-
-    names = (*(comparison.annotators or ()), comparison.against, comparison.judge or "")
-    shows_judge = any(is_judge(name) for name in names)
-    viewer.reveal(judges=shows_judge)
-    if not request.as_json:
-        report_hidden_traces(viewer, viewer.hidden)
-    if request.mode is not None:
+        _reveal_labels(viewer, comparison, request)
         print_traces(traces | visibility, as_json=request.as_json)
         return
-
-    if visibility:
-        figures = replace(figures, only_seen_by=visibility["sight"]["annotator"])
-    figures = replace(figures, revisions=tuple(workspace.revisions_read(taxonomy.ref)))
+    figures = compute_agreement(workspace, taxonomy, comparison)
+    _reveal_labels(viewer, comparison, request)
+    figures = replace(
+        figures,
+        only_seen_by=visibility["sight"]["annotator"] if visibility else None,
+        revisions=tuple(workspace.revisions_read(taxonomy.ref)),
+    )
     if request.pseudonyms:
         pseudonyms = pseudonyms_of(workspace)
         figures = figures.renamed(pseudonyms.letters, pseudonyms.in_document)
         visibility = pseudonyms.in_document(visibility)
+    _show_report(figures, visibility, request, outputs)
+
+
+def _reveal_labels(viewer: Viewer, comparison: ComparisonOptions, request: AgreeRequest) -> None:
+    """Record that the viewer sees the compared labels, and report the hidden traces."""
+    names = (*(comparison.annotators or ()), comparison.against, comparison.judge or "")
+    viewer.reveal(judges=any(is_judge(name) for name in names))
+    if not request.as_json:
+        report_hidden_traces(viewer, viewer.hidden)
+
+
+def _show_report(
+    figures: Agreement, visibility: Mapping[str, Any], request: AgreeRequest, outputs: Outputs
+) -> None:
+    """Print the report in the requested form, and write its files."""
     hidden = None
     if figures.only_seen_by is not None:
         hidden = HiddenTraces(figures.only_seen_by, visibility["sight"]["left_out"])

@@ -33,7 +33,7 @@ from mast_tui.figures.experiment import Experiment, experiment_figures
 from mast_tui.figures.judge.input import GOLD
 from mast_tui.figures.power import power_figures
 from mast_tui.figures.record import FigureIndex
-from mast_tui.figures.signatures.bill import spent_from
+from mast_tui.figures.signatures.costs import usage_from
 from mast_tui.figures.source.signatures import (
     experiment_of,
     input_from_workspace,
@@ -268,7 +268,7 @@ def _experiment_of_request(
         baseline=request.baseline,
         tested=request.modes,
         judge=judge,
-        spent_of=spent_from(traces_from_files(workspace)) if request.cost else None,
+        usage_of=usage_from(traces_from_files(workspace)) if request.cost else None,
         prices=read_judge_configuration().prices if request.cost else None,
         change=request.change / 100,
     )

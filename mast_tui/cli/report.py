@@ -41,7 +41,7 @@ from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.experiment import Experiment, experiment_figures
 from mast_tui.figures.judge.input import GOLD
 from mast_tui.figures.record import FigureIndex
-from mast_tui.figures.signatures.bill import spent_from
+from mast_tui.figures.signatures.costs import usage_from
 from mast_tui.figures.signatures.model import Rules, SignatureInput
 from mast_tui.figures.signatures.report import SignatureReport, signature_report
 from mast_tui.figures.source.signatures import (
@@ -444,13 +444,13 @@ def compute_report(
         traces: The traces that may be seen; None for all.
         scores: Further scores of the benchmark by metric.
     """
-    spent_of = spent_from(traces_from_files(workspace)) if request.bill else None
+    usage_of = usage_from(traces_from_files(workspace)) if request.bill else None
     return signature_report(
         inputs,
         Resampling(request.rounds, request.seed),
         rules=request.rules,
         corrected=corrected_prevalence(workspace, taxonomy, inputs, traces),
-        spent_of=spent_of,
+        usage_of=usage_of,
         scores=scores,
     )
 

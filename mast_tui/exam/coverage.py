@@ -345,10 +345,13 @@ def _split_figures(runs: Sequence[_Run], rng: np.random.Generator) -> tuple[floa
     # A random choice between the two ranks around the level makes the mean coverage equal to it.
     draw = rng.random()
     sets = StepSets.calibrate(fitted_runs, calibration_runs, rng, draw)
-    # In a random order of steps, the limit is itself a share of steps.
-    chance_share = _set_limit(
-        [_random_share(len(run.steps), rng) for run in calibration_runs], draw
-    )
+    # The share of each run up to its true step, in a random order of the steps. The limit is itself
+    # a share of steps.
+    random_shares = [
+        float((rng.integers(len(run.steps)) + rng.random()) / len(run.steps))
+        for run in calibration_runs
+    ]
+    chance_share = _set_limit(random_shares, draw)
     has_true_step = []
     shares = []
     for run in test_runs:
@@ -369,11 +372,6 @@ def _cumulative_probabilities(scores: Floats, rng: np.random.Generator) -> Float
     )
     own_parts: Floats = rng.random(len(probabilities)) * probabilities
     return higher_sums + own_parts
-
-
-def _random_share(step_count: int, rng: np.random.Generator) -> float:
-    """Return the share of a run up to its true step, in a random order of the steps."""
-    return float((rng.integers(step_count) + rng.random()) / step_count)
 
 
 def _set_limit(sums: Sequence[float], draw: float) -> float:

@@ -317,15 +317,10 @@ def set_from_files(
         incoming = read_who_and_when(pool.reachable(paths), workers=pool.workers)
     else:
         incoming = reader(pool.reachable(paths))
-    modes = None
     mast_taxonomy = load_mast()
+    modes = None
     if crosswalk is not None:
-        file = find_crosswalk(crosswalk)
-        entries = read_crosswalk(file)
-        incoming = translated(incoming, entries, mast_taxonomy, file)
-        targets = (mast_taxonomy.find(target) for entry in entries for target in entry.targets)
-        modes = frozenset(mode.slug for mode in targets if mode is not None)
-
+        incoming, modes = _translated_to_modes(incoming, crosswalk, mast_taxonomy)
     works = list(incoming.work)
     if name == "mast-human":  # the set also has the labels of each annotator
         works = [work for work in works if work.annotator == CONSENSUS]
@@ -337,6 +332,17 @@ def set_from_files(
     traces = _traces_in(files, partial(_traces_by_file, rules, trace_ids), pool)
     exam = _make_set(name, taxonomy, works, traces, incoming.problems, scorings)
     return replace(exam, modes=modes)
+
+
+def _translated_to_modes(
+    incoming: Incoming, crosswalk: Path, taxonomy: Taxonomy
+) -> tuple[Incoming, frozenset[str]]:
+    """Translate labels by a crosswalk; also return the slugs of the modes that can result."""
+    file = find_crosswalk(crosswalk)
+    entries = read_crosswalk(file)
+    targets = (taxonomy.find(target) for entry in entries for target in entry.targets)
+    modes = frozenset(mode.slug for mode in targets if mode is not None)
+    return translated(incoming, entries, taxonomy, file), modes
 
 
 def _traces_in(

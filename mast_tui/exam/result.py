@@ -127,8 +127,7 @@ def _score_figures(
         if "decisive" in exam.scorings:
             yield from decisive_figures(scope, questions, answers, published_scorer)
         if "places" in exam.scorings:
-            places_scope = replace(scope, name="places")
-            yield from places_figures(places_scope, questions, answers, resampling)
+            yield from places_figures(replace(scope, name="places"), questions, answers, resampling)
         for level, groups in exam.taxonomy.by_level.items():
             yield from level_figures(
                 replace(scope, name="level", group=level),

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.figures.bootstrap import Floats, Interval, ratio
-from mast_tui.figures.intervals import student_t, to_resolve, wilson_with_student
+from mast_tui.figures.intervals import decisions_needed, student_t, wilson_with_student
 from mast_tui.figures.record import Figure, FigureScope, Sources
 from mast_tui.figures.signatures.model import (
     ABSENT,
@@ -596,7 +596,7 @@ def _arm_means(experiment: Experiment, measure: Measure, arm: str) -> _ArmMeans:
     else:
         means = powered_means(values, measure.by_judge[in_arm], task_numbers, task_count)
     unresolved = 0 if measure.unresolved is None else int(measure.unresolved[in_arm].sum())
-    return _ArmMeans(means, to_resolve(unresolved, int((~np.isnan(values)).sum())) or None)
+    return _ArmMeans(means, decisions_needed(unresolved, int((~np.isnan(values)).sum())) or None)
 
 
 def _measure_figures(experiment: Experiment, measure: Measure) -> Iterator[Figure]:

@@ -338,15 +338,15 @@ Effective = tuple[float, float]
 """The effective numbers of hits and of all cases: those of independent cases of equal weight."""
 
 
-class Weighed(NamedTuple):
+class WeightSums(NamedTuple):
     """The number of cases, the sum of their weights, and the sum of the squared weights."""
 
     n: int
-    weight: float
-    square: float
+    weight_sum: float
+    square_sum: float
 
 
-def effective_cases(hits: Weighed, misses: Weighed) -> Effective:
+def effective_cases(hits: WeightSums, misses: WeightSums) -> Effective:
     """Return the number of cases of equal weight that would be as precise as the weighted cases.
 
     The effective number is p(1 − p)/Var p. p is the weighted share of hits, and Var p the variance
@@ -361,16 +361,16 @@ def effective_cases(hits: Weighed, misses: Weighed) -> Effective:
         The effective number of hits, and the effective number of all cases.
     """
     n = hits.n + misses.n
-    is_unweighted = (hits.weight, misses.weight) == (hits.n, misses.n)
+    is_unweighted = (hits.weight_sum, misses.weight_sum) == (hits.n, misses.n)
     if is_unweighted:
         return hits.n, n
-    weight_sum = hits.weight + misses.weight
-    share = hits.weight / weight_sum
-    weighted_variance = hits.square * (1 - share) ** 2 + misses.square * share**2
+    weight_sum = hits.weight_sum + misses.weight_sum
+    share = hits.weight_sum / weight_sum
+    weighted_variance = hits.square_sum * (1 - share) ** 2 + misses.square_sum * share**2
     if hits.n and misses.n:
         cases = share * (1 - share) * weight_sum**2 / weighted_variance
     else:
-        cases = weight_sum**2 / (hits.square + misses.square)
+        cases = weight_sum**2 / (hits.square_sum + misses.square_sum)
     cases = min(float(n), cases)
     return share * cases, cases
 
@@ -379,7 +379,7 @@ MOST_UNRESOLVED: Final = 0.02
 """The share of unresolved verdicts above which a share has bounds and no interval."""
 
 
-def to_resolve(unresolved: int, n: int) -> int:
+def decisions_needed(unresolved: int, n: int) -> int:
     """Return the number of disagreements to resolve before a share has an interval.
 
     Args:
@@ -404,13 +404,13 @@ def share_figure(scope: FigureScope, statistic: str, count: int, n: int) -> Figu
     return replace(scope.figure(statistic, share(count, n), n=n), count=count)
 
 
-class Doubt(NamedTuple):
+class UnresolvedShare(NamedTuple):
     """The number of unresolved verdicts of a share, and the bounds of the share.
 
     The lower bound counts them as absent, the upper one as present.
     """
 
-    unresolved: int
+    trace_count: int
     bounds: Interval
 
 
@@ -420,7 +420,7 @@ def rate(
     count: int,
     n: int,
     effective: Effective | None = None,
-    doubt: Doubt | None = None,
+    unresolved: UnresolvedShare | None = None,
 ) -> Figure:
     """Return the figure ``rate``: the share of hits with its Wilson interval.
 
@@ -433,25 +433,25 @@ def rate(
         count: The number of hits.
         n: The number of traces.
         effective: The effective hits and traces; None if traces have no weights.
-        doubt: The number of unresolved traces and the bounds; None if there are none.
+        unresolved: The number of unresolved traces and the bounds; None if there are none.
 
     Raises:
         ValueError: There are more hits than cases.
     """
     hits, cases = effective or (count, n)
     wilson_ends = wilson(hits, cases)
-    unresolved = 0 if doubt is None else doubt.unresolved
-    needed_count = to_resolve(unresolved, n)
+    unresolved_count = 0 if unresolved is None else unresolved.trace_count
+    needed_count = decisions_needed(unresolved_count, n)
     reason = "unresolved" if needed_count else ""
     return scope.figure(
         "rate",
         Figure(
             value=None if wilson_ends is None else hits / cases,
             interval=None if needed_count else wilson_ends,
-            bounds=doubt.bounds if doubt is not None and needed_count else None,
+            bounds=unresolved.bounds if unresolved is not None and needed_count else None,
             count=count,
             n=n,
-            unresolved=unresolved or None,
+            unresolved=unresolved_count or None,
             reason="no_traces" if wilson_ends is None else reason,
             needs=needed_count or None,
         ),

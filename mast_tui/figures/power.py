@@ -173,8 +173,7 @@ def power(
         seed: The seed of the draws.
     """
     baseline_hits, changed_hits = draw_hits(design, tasks, runs, draws, np.random.default_rng(seed))
-    p_values = sign_flips_of_rows(changed_hits - baseline_hits)
-    return float((p_values < design.alpha).mean())
+    return float((sign_flips_of_rows(changed_hits - baseline_hits) < design.alpha).mean())
 
 
 def tasks_needed(design: RateChange, runs: int, *, seed: int = 0) -> int | None:

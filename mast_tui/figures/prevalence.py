@@ -16,13 +16,13 @@ from mast_tui.figures.bootstrap import Floats, Interval, ratio
 from mast_tui.figures.intervals import (
     MARGIN,
     Z,
+    decisions_needed,
     share,
     share_figure,
     share_of_all,
-    to_resolve,
     wilson_of,
 )
-from mast_tui.figures.judge.confusion import Compared, compared_units, unit_cells
+from mast_tui.figures.judge.confusion import ComparedUnits, compared_units, unit_cells
 from mast_tui.figures.judge.input import JudgeInput
 from mast_tui.figures.record import Figure, FigureScope, scope_paths
 from mast_tui.figures.two_by_two import Tables, true_negative_rate, true_positive_rate
@@ -119,7 +119,7 @@ def _lang_reiczigel(labelled: Tables, unlabelled: Tables) -> Interval:
 
 
 def prevalence_figures(
-    judge_input: JudgeInput, units: Compared, *, group: str = ""
+    judge_input: JudgeInput, units: ComparedUnits, *, group: str = ""
 ) -> Iterator[Figure]:
     """Yield the prevalence of each mode, from people's labels on some traces and a judge's on all.
 
@@ -132,16 +132,18 @@ def prevalence_figures(
         units: The verdicts of judge and reference on the same units.
         group: The name of the group of traces; empty for all traces.
     """
-    labelled = _labelled_tables(judge_input, units)
-    # The counts with all disagreements decided as absent, and with all decided as present.
-    all_absent, all_present = (
-        _labelled_tables(judge_input, units.resolved_as(present)) for present in (False, True)
+    counts_by_mode = zip(
+        judge_input.modes,
+        _unlabelled_counts(judge_input),
+        _labelled_counts(judge_input, units),
+        # The counts with all disagreements decided as absent, and with all decided as present.
+        _labelled_counts(judge_input, units.resolved_as(present=False)),
+        _labelled_counts(judge_input, units.resolved_as(present=True)),
+        strict=True,
     )
-    for index, (mode, counts) in enumerate(
-        zip(judge_input.modes, _unlabelled_counts(judge_input), strict=True)
-    ):
-        judge_present, judge_absent, unsure_count = (int(count) for count in counts)
-        tp, fp, fn, tn = (int(count) for count in labelled[index].table)
+    for mode, unlabelled, labelled, all_absent, all_present in counts_by_mode:
+        judge_present, judge_absent, unsure_count = (int(count) for count in unlabelled)
+        tp, fp, fn, tn = (int(count) for count in labelled.table)
         scope = judge_input.scope("prevalence", [mode.slug], mode=mode.code, group=group)
         yield from scope.counts(
             {
@@ -154,17 +156,17 @@ def prevalence_figures(
         yield share_figure(scope, "apparent", judge_present, judge_present + judge_absent)
         yield from _mode_prevalences(
             scope,
-            labelled[index],
-            (all_absent[index], all_present[index]),
-            judge_verdicts=counts[:2],
+            labelled,
+            (all_absent, all_present),
+            judge_verdicts=unlabelled[:2],
             unresolved=units.left_out["unresolved"][mode.slug],
         )
 
 
 def _mode_prevalences(
     scope: FigureScope,
-    labelled: _Labelled,
-    extremes: tuple[_Labelled, _Labelled],
+    labelled: _LabelledCounts,
+    extremes: tuple[_LabelledCounts, _LabelledCounts],
     *,
     judge_verdicts: Tables,
     unresolved: int,
@@ -184,7 +186,7 @@ def _mode_prevalences(
     overall_scope = replace(scope, name="prevalence_overall")
     powered = prediction_powered(labelled.table, judge_verdicts, labelled.weighted)
     overall = _overall_figures(overall_scope, powered, unresolved)
-    needed_decisions = to_resolve(unresolved, int(labelled.table.sum()))
+    needed_decisions = decisions_needed(unresolved, int(labelled.table.sum()))
     if not needed_decisions:
         yield corrected
         yield from overall
@@ -277,14 +279,14 @@ def _corrected_bounds(
     return float(values.min()), float(values.max())
 
 
-class _Labelled(NamedTuple):
+class _LabelledCounts(NamedTuple):
     """The table (TP, FP, FN, TN) of one mode, and its weighted sums if traces have weights."""
 
     table: Tables
     weighted: Weighted | None
 
 
-def _labelled_tables(judge_input: JudgeInput, units: Compared) -> list[_Labelled]:
+def _labelled_counts(judge_input: JudgeInput, units: ComparedUnits) -> list[_LabelledCounts]:
     """Count the cells of each mode, and sum the traces' weights in each cell.
 
     Traces have weights if the study drew them with different chances.
@@ -295,10 +297,10 @@ def _labelled_tables(judge_input: JudgeInput, units: Compared) -> list[_Labelled
     if study is not None and not study.chances_alike:
         weight_by_trace = study.trace_weights(frozenset(units.traces))
     if weight_by_trace is None:
-        return [_Labelled(table, None) for table in cells.sum(axis=0)]
+        return [_LabelledCounts(table, None) for table in cells.sum(axis=0)]
     # A trace outside the study was not drawn, and has no weight.
     trace_weights = np.array([weight_by_trace.get(trace, 0.0) for trace in units.traces])
-    return list(map(_Labelled, cells.sum(axis=0), weighted_tables(cells, trace_weights)))
+    return list(map(_LabelledCounts, cells.sum(axis=0), weighted_tables(cells, trace_weights)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -550,10 +550,10 @@ def rate_json(figure: Figure) -> dict[str, Any]:
         "rate": figure.value,
         "ci": list_of(figure.interval),
     }
-    return values | doubt_json(figure)
+    return values | uncertainty_json(figure)
 
 
-def doubt_json(figure: Figure) -> dict[str, Any]:
+def uncertainty_json(figure: Figure) -> dict[str, Any]:
     """Return the reason for a missing value or interval, and the unresolved units with bounds."""
     values: dict[str, Any] = {}
     if figure.value is None:

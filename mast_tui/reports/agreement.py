@@ -674,7 +674,7 @@ class _TableMaker:
             (tuple(rows), totals),
             self._caption_text(),
             (
-                *self._reading_notes(),
+                *self._column_notes(),
                 macro_note(
                     macro.values("modes_defined"),
                     len(figures_by_code),
@@ -691,18 +691,20 @@ class _TableMaker:
     def categories(self) -> Table:
         """Make the table of categories, each with its modes pooled."""
         agreement = self.agreement
-        figures_by_name: dict[str, FigureTable] = {}
-        rows = []
-        for ident, name, slugs in agreement.categories:
-            figures = figures_by_name[name] = agreement.index.table("category", mode=ident)
-            rows.append(
-                self._table_row(
-                    ident,
-                    ("", name),
-                    figures,
-                    [f"Pools the modes {joined_names(agreement.codes(slugs))}."],
-                )
+        figures_by_id = {
+            ident: agreement.index.table("category", mode=ident)
+            for ident, _, _ in agreement.categories
+        }
+        rows = [
+            self._table_row(
+                ident,
+                ("", name),
+                figures_by_id[ident],
+                [f"Pools the modes {joined_names(agreement.codes(slugs))}."],
             )
+            for ident, name, slugs in agreement.categories
+        ]
+        figures_by_name = {name: figures_by_id[ident] for ident, name, _ in agreement.categories}
         return Table(
             "categories",
             "Agreement on whole traces, by category (modes pooled)",
@@ -717,17 +719,25 @@ class _TableMaker:
         for number, (level, categories) in enumerate(self.agreement.levels.items(), start=1):
             yield self._level_table(f"level_{number}", level, categories)
 
-    def _level_table(self, id: str, level: str, categories: Iterable[Group]) -> Table:
+    def _level_table(self, id: str, level: str, categories: Sequence[Group]) -> Table:
         """Make the table of the categories of a level, with their mean and the pooled level."""
         index = self.agreement.index
         macro = index.table("level_macro", group=level)
         pooled = index.table("level_pooled", group=level)
-        figures_by_name: dict[str, FigureTable] = {}
-        rows = []
-        for ident, name, slugs in categories:
-            figures = figures_by_name[name] = index.table("level", group=level, mode=ident)
-            sentence = f"Present if any of {joined_names(self.agreement.codes(slugs))} is present."
-            rows.append(self._table_row(ident, ("", name), figures, [sentence], unit="trace"))
+        figures_by_id = {
+            ident: index.table("level", group=level, mode=ident) for ident, _, _ in categories
+        }
+        rows = [
+            self._table_row(
+                ident,
+                ("", name),
+                figures_by_id[ident],
+                [f"Present if any of {joined_names(self.agreement.codes(slugs))} is present."],
+                unit="trace",
+            )
+            for ident, name, slugs in categories
+        ]
+        figures_by_name = {name: figures_by_id[ident] for ident, name, _ in categories}
         totals = (
             Row("macro", self._macro_cells(macro, figures_by_name.values())),
             self._table_row("pooled", ("", "pooled"), pooled, unit=f"trace × {level} pair"),
@@ -906,19 +916,22 @@ class _TableMaker:
         figures_by_pair = self.agreement.index.pairs(self.pooled)
         # The column ``traces`` is empty unless some pair shares few traces.
         shared_counts = few_shared_by_pair(self.agreement)
-        rows = []
-        for pair in self.agreement.pairs:
-            key = PAIR.join(pair)
-            figures = figures_by_pair[pair]
-            sentences = self._detail_sentences(figures, _UNITS)
-            row = _row(
-                key,
-                {"pair": joined_names(pair), "traces": shared_counts.get(key)},
-                figures,
-                self.pair_columns,
-                (*sentences, *_copied_by_pair(self.agreement, pair)),
+        rows = [
+            replace(
+                _row(
+                    PAIR.join(pair),
+                    {"pair": joined_names(pair), "traces": shared_counts.get(PAIR.join(pair))},
+                    figures_by_pair[pair],
+                    self.pair_columns,
+                    (
+                        *self._detail_sentences(figures_by_pair[pair], _UNITS),
+                        *_copied_by_pair(self.agreement, pair),
+                    ),
+                ),
+                sources=figures_by_pair[pair].sources,
             )
-            rows.append(replace(row, sources=figures.sources))
+            for pair in self.agreement.pairs
+        ]
         return Table(
             "pairs",
             "All pairs of annotators, all modes pooled",
@@ -1060,7 +1073,7 @@ class _TableMaker:
     def _intervals_text(self) -> str:
         return intervals_note(self.agreement.resampling, _shared_trace_count(self.agreement))
 
-    def _reading_notes(self) -> Iterator[Note]:
+    def _column_notes(self) -> Iterator[Note]:
         """Yield notes on the columns ``n``, ``present`` and ``mean κ``, with a warning on low κ."""
         raters = "both annotators"
         annotators_of_shares = f"by {' / '.join(self.agreement.annotators) or 'no annotator'}"
@@ -1232,11 +1245,15 @@ def left_out_by_annotator(agreement: Agreement, statistic: str) -> str:
 def _left_out_notes(agreement: Agreement) -> Iterator[Note]:
     """Yield notes on excluded traces, verdicts and annotators."""
     left_out = agreement.index.table("left_out")
-    parts = []
-    for statistic, description in _LEFT_OUT.items():
-        counts_text = left_out_by_annotator(agreement, statistic)
-        if counts_text:
-            parts.append(f"{description} ({counts_text})")
+    counts_by_description = {
+        description: left_out_by_annotator(agreement, statistic)
+        for statistic, description in _LEFT_OUT.items()
+    }
+    parts = [
+        f"{description} ({counts_text})"
+        for description, counts_text in counts_by_description.items()
+        if counts_text
+    ]
     not_in_study_texts = [
         f"{name} {counted(int(n or 0), 'trace')}"
         for name, n in left_out.values("not_in_study").items()

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from mast_tui.figures.record import OUTCOMES, PAIR, Figure, FigureTable
 from mast_tui.figures.signatures.groups import SHAPES
 from mast_tui.figures.signatures.model import ALL, OVERALL
-from mast_tui.figures.signatures.modes import severity
+from mast_tui.figures.signatures.modes import class_of_mode
 from mast_tui.figures.signatures.onset import BINS, Chain, chain_of
 from mast_tui.figures.signatures.report import SignatureReport, compares_outcomes, labels_source
 from mast_tui.reports.model import Chart
@@ -103,16 +103,11 @@ def file_names(names: Iterable[str]) -> dict[str, str]:
         ascii_only = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
         text_by_name[name] = re.sub(r"[^a-z0-9._]+", "-", ascii_only.lower()).strip("-._")
     texts = list(text_by_name.values())
-    return {
-        name: text
-        if text and len(text) <= _LONGEST_NAME and texts.count(text) == 1
-        else f"{text[:_LONGEST_NAME]}-{_hash_digits(name)}".lstrip("-")
-        for name, text in text_by_name.items()
-    }
-
-
-def _hash_digits(name: str) -> str:
-    return sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    for name, text in text_by_name.items():
+        if not text or len(text) > _LONGEST_NAME or texts.count(text) > 1:
+            hash_digits = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+            text_by_name[name] = f"{text[:_LONGEST_NAME]}-{hash_digits}".lstrip("-")
+    return text_by_name
 
 
 @dataclass(frozen=True)
@@ -288,21 +283,20 @@ class _GroupCharts(GroupFigures):
 
     def rows(self) -> list[_Row]:
         """Return a row for each mode: its shares by outcome, their difference, and its classes."""
-        rows = []
-        for mode in self.signatures.inputs.modes:
-            figures = self.figures_by_code[mode.code]
-            severity_class, _ = severity(figures, self.signatures.rules)
-            row = _Row(
+        return [
+            _Row(
                 mode.code,
                 mode.name,
                 first=figures.find("rate", "failed"),
                 second=figures.find("rate", "succeeded"),
                 difference=figures["difference"],
-                severity_class=severity_class,
-                published=self.signatures.stated_of(mode) or "–",
+                severity_class=class_of_mode(figures, self.signatures.rules).severity,
+                published=self.signatures.published_class(mode) or "–",
             )
-            rows.append(row)
-        return rows
+            for mode, figures in zip(
+                self.signatures.inputs.modes, self.figures_by_code.values(), strict=True
+            )
+        ]
 
     def prevalence(self) -> Chart:
         """Return the chart of the shares of failed and successful traces with each mode."""
@@ -323,7 +317,7 @@ class _GroupCharts(GroupFigures):
     def difference(self) -> Chart:
         """Return the chart of the difference of each mode's two shares, with the mode's classes."""
         rules = self.signatures.rules
-        published_study = self.signatures.stated
+        published_study = self.signatures.published
         note = (
             "Dots: share in failed minus share in successful traces, in points. Lines: 95 % "
             f"Newcombe intervals. n = {self.side_counts} traces. Fatal: more frequent in failed "

@@ -166,7 +166,7 @@ def _report_description(experiment: Experiment) -> str:
 
 def _arms_table(experiment: Experiment, figures: FigureIndex) -> Table:
     """Make the table of arms with tasks, runs, success and pass^k (all of k runs succeed)."""
-    table_columns = list(columns(_ARMS))
+    # The condition of pass^k is k.
     highest_k = max(
         (
             int(figure.condition)
@@ -175,9 +175,9 @@ def _arms_table(experiment: Experiment, figures: FigureIndex) -> Table:
         ),
         default=1,
     )
-    for k in range(2, highest_k + 1):
-        # A higher k has a lower priority.
-        table_columns += columns(_PASS.format(k=k, priority=50 - k))
+    # A higher k has a lower priority.
+    pass_lines = [_PASS.format(k=k, priority=50 - k) for k in range(2, highest_k + 1)]
+    table_columns = (*columns(_ARMS), *columns("\n".join(pass_lines)))
     rows = []
     for arm in experiment.inputs.group_names:
         run_counts = figures.table("experiment", group=arm)
@@ -194,7 +194,7 @@ def _arms_table(experiment: Experiment, figures: FigureIndex) -> Table:
         "success: mean over tasks of the share of successful runs (pass@1). pass^k: probability "
         "that k runs of a task all succeed."
     )
-    return Table("arms", "Success of each arm", tuple(table_columns), (tuple(rows),), caption)
+    return Table("arms", "Success of each arm", table_columns, (tuple(rows),), caption)
 
 
 class _Measured(NamedTuple):
@@ -376,9 +376,8 @@ def _change_text(figures: FigureTable) -> tuple[str, str]:
 
 def _plan_table(experiment: Experiment, figures: FigureIndex) -> Table:
     """Make the table of power and needed tasks, for success and for each mode."""
-    table_columns = list(columns(_PLAN))
-    for runs in PLANNED_RUNS:
-        table_columns += columns(_PLANNED.format(runs=runs))
+    planned_lines = [_PLANNED.format(runs=runs) for runs in PLANNED_RUNS]
+    table_columns = (*columns(_PLAN), *columns("\n".join(planned_lines)))
     names = {"": "success", **{mode.code: mode.name for mode in experiment.inputs.modes}}
     rows = []
     for code, name in names.items():
@@ -397,7 +396,7 @@ def _plan_table(experiment: Experiment, figures: FigureIndex) -> Table:
         "runs so far at the level that a single change needs after Holm's correction over all "
         f"tested modes. N per task: tasks needed for a power of {TARGET:.0%} with N runs per task."
     )
-    return Table("plan", f"Power to detect {change}", tuple(table_columns), (tuple(rows),), caption)
+    return Table("plan", f"Power to detect {change}", table_columns, (tuple(rows),), caption)
 
 
 def experiment_notes(experiment: Experiment, figures: FigureIndex) -> Iterator[Note]:

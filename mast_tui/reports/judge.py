@@ -660,13 +660,19 @@ def _effect_table(report: JudgeReport) -> Table | None:
     if report.annotators_in_both_conditions is None:
         return None
     effect = report.table("effect")
-    rows = []
-    for statistic in _EFFECTS:
-        estimates = {
-            condition: figure_cell(figure)
-            for condition, figure in effect.by_name(statistic).items()
-        }
-        rows.append(Row(statistic, {"name": STATISTICS[statistic].label, **estimates}))
+    rows = [
+        Row(
+            statistic,
+            {
+                "name": STATISTICS[statistic].label,
+                **{
+                    condition: figure_cell(figure)
+                    for condition, figure in effect.by_name(statistic).items()
+                },
+            },
+        )
+        for statistic in _EFFECTS
+    ]
     withheld = withheld_notes(effect, *report.figures_by_mode("effect_mode").values())
     return Table(
         "judge_withheld",

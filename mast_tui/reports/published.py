@@ -13,7 +13,7 @@ from mast_tui.figures.signatures.report import (
     claims_document,
 )
 from mast_tui.reports import model
-from mast_tui.reports.model import Cell, Note, Row, Table, columns, figure_cell
+from mast_tui.reports.model import Note, Row, Table, columns, figure_cell
 
 Verdict = Literal["reproduced", "contradicted", "not computable"]
 
@@ -126,17 +126,19 @@ def claims_section(report: SignatureReport) -> model.ReportSection | None:
     claims = list(published_claims(report))
     if not claims:
         return None
-    rows = []
-    for number, claim in enumerate(claims):
-        estimate = None if claim.figure is None else figure_cell(claim.figure)
-        cells: dict[str, Cell] = {
-            "model": claim.group,
-            "claim": claim.text,
-            "share" if claim.is_share else "number": estimate,
-            "verdict": claim.verdict,
-            "reason": claim.reason.replace("_", " "),
-        }
-        rows.append(Row(str(number), cells))
+    rows = [
+        Row(
+            str(number),
+            {
+                "model": claim.group,
+                "claim": claim.text,
+                "share" if claim.is_share else "number": claim.figure and figure_cell(claim.figure),
+                "verdict": claim.verdict,
+                "reason": claim.reason.replace("_", " "),
+            },
+        )
+        for number, claim in enumerate(claims)
+    ]
     note = Note(
         f"Claims of {claims_document()['source']}. Recall is the mean score of the runs. The "
         "labels of that study were made by a model and are not public, so claims on modes are "

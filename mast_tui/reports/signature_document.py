@@ -15,17 +15,17 @@ from mast_tui.figures.record import (
     PAIR,
     Figure,
     FigureTable,
-    doubt_json,
     estimate_json,
     insert_figures,
     list_of,
     rate_json,
+    uncertainty_json,
     withheld_json,
 )
-from mast_tui.figures.signatures.bill import AMOUNTS
+from mast_tui.figures.signatures.costs import AMOUNTS
 from mast_tui.figures.signatures.groups import SHAPES
 from mast_tui.figures.signatures.model import OVERALL, Rules, SignatureInput
-from mast_tui.figures.signatures.modes import severity
+from mast_tui.figures.signatures.modes import class_of_mode
 from mast_tui.figures.signatures.onset import BINS, chain_of
 from mast_tui.figures.signatures.report import SignatureReport
 from mast_tui.reports.published import claims_json
@@ -66,7 +66,7 @@ def signature_document(report: SignatureReport) -> Document:
             "failed_below": inputs.failed_below,
         },
         "bootstrap": report.resampling.to_json(),
-        "stated": None if report.stated is None else {"source": report.stated.source},
+        "stated": None if report.published is None else {"source": report.published.source},
         "weighted": inputs.weights is not None,
         "traces": {
             "labelled": len(inputs.traces),
@@ -151,7 +151,7 @@ def _modes_json(report: SignatureReport, name: str) -> Document:
     return {
         mode.code: {
             "name": mode.name,
-            **mode_document(modes[mode.code], report.rules, report.stated_of(mode)),
+            **mode_document(modes[mode.code], report.rules, report.published_class(mode)),
             "corrected": corrected.get(mode.code),
         }
         for mode in report.inputs.modes
@@ -167,7 +167,7 @@ def mode_document(figures: FigureTable, rules: Rules, stated: str | None) -> Doc
         stated: The published class of the mode; None without one.
     """
     rates = {side: figures.find("rate", side) for side in _TRACES}
-    severity_class, reason = severity(figures, rules)
+    mode_class = class_of_mode(figures, rules)
     return {
         "count": rates["all"].count,
         "n": rates["all"].n,
@@ -183,8 +183,8 @@ def mode_document(figures: FigureTable, rules: Rules, stated: str | None) -> Doc
             for answer in ("present", "absent")
         },
         **_difference_json(figures),
-        "severity": severity_class,
-        "severity_because": reason,
+        "severity": mode_class.severity,
+        "severity_because": mode_class.reason,
         "stated": stated,
     }
 
@@ -234,7 +234,7 @@ def _modes_per_failed_json(figures: FigureTable) -> Document:
         "complete": figures.count("n_complete"),
         "distribution": figures.values("traces_with_modes"),
     }
-    return values | doubt_json(figure)
+    return values | uncertainty_json(figure)
 
 
 def _categories_json(
@@ -242,24 +242,24 @@ def _categories_json(
 ) -> Document:
     """Return the counts and shares of the categories of one level, in all traces and by outcome."""
     figures_by_id = report.figures_by_key(scope, name)
-    document: Document = {}
-    for category in categories:
-        figures = figures_by_id[category.id]
-        all_traces, failed, succeeded = (
-            {
-                "count": figures.value("shown", side),
-                "share": figures.value("share", side),
-                "traces": rate_json(figures.find("rate", side)),
-            }
-            for side in _TRACES
-        )
-        document[category.id] = {
+    return {
+        category.id: {
             "name": category.title,
-            **all_traces,
-            "failed": failed,
-            "succeeded": succeeded,
+            **_category_json(figures_by_id[category.id], "all"),
+            "failed": _category_json(figures_by_id[category.id], "failed"),
+            "succeeded": _category_json(figures_by_id[category.id], "succeeded"),
         }
-    return document
+        for category in categories
+    }
+
+
+def _category_json(figures: FigureTable, side: str) -> Document:
+    """Return the count and shares of one category, in ``all`` traces or those with an outcome."""
+    return {
+        "count": figures.value("shown", side),
+        "share": figures.value("share", side),
+        "traces": rate_json(figures.find("rate", side)),
+    }
 
 
 def is_reversed(report: SignatureReport, name: str, code: str) -> bool:
@@ -392,7 +392,7 @@ def _spread_json(figures: FigureTable, statistic: str, condition: str = "") -> D
         "quartiles": list_of(median.interval),  # the interval of a median
         "mean": figures.value(f"{statistic}_mean", condition),
     }
-    return values | doubt_json(median)
+    return values | uncertainty_json(median)
 
 
 def _lengths_json(report: SignatureReport, name: str) -> Document | None:
@@ -512,7 +512,7 @@ def _slope_json(figures: FigureTable) -> Document:
         "p_adjusted": figures.value("p_adjusted"),
         "method": p_value.condition or None,
     }
-    return values | doubt_json(p_value)
+    return values | uncertainty_json(p_value)
 
 
 # Sentences on missing figures

@@ -17,7 +17,7 @@ from mast_tui.counts import counted
 from mast_tui.figures.prevalence import PREVALENCE_PATHS
 from mast_tui.figures.record import OUTCOMES, PAIR, Figure, FigureIndex, FigureTable, Sources
 from mast_tui.figures.signatures.model import ALL, OVERALL
-from mast_tui.figures.signatures.modes import severity
+from mast_tui.figures.signatures.modes import class_of_mode
 from mast_tui.figures.signatures.onset import BINS, chain_of
 from mast_tui.figures.signatures.report import (
     LEAST_OUTCOMES,
@@ -450,20 +450,23 @@ def group_report(
     Args:
         signatures: The figures.
         group: The name of a group, or ``OVERALL`` for all traces.
-        over_all_traces: Whether onset and pairs are over all traces instead of failed ones.
+        over_all_traces: Whether the tables on places and on pairs of modes are about all traces
+            instead of failed ones.
         extras: As in ``signatures_report``; with a taxonomy there is a section on what helps.
 
     Raises:
         KeyError: There is no such group.
     """
-    group_tables = _Group(signatures, group, "", over_all_traces=over_all_traces, extras=extras)
+    group_tables = _Group(
+        signatures, group, "", is_page=False, over_all_traces=over_all_traces, extras=extras
+    )
     notes = [
         *_limit_notes(group_cannot_say(signatures, group)),
         *_limit_notes(cannot_say(signatures.inputs)),
     ]
     if not group_tables.compares:
         notes.append(Note(HOW_TO_GIVE_OUTCOMES, "no_outcomes"))
-    notes += [Note(text, "method") for text in _reading_rules(signatures)]
+    notes += [Note(text, "method") for text in _rule_sentences(signatures)]
     return model.Report(
         id="signatures",
         title=group_tables.title,
@@ -687,12 +690,14 @@ class _Group(GroupFigures):
 
     Attributes:
         suffix: The suffix of the tables' ids, different for each group.
-        over_all_traces: On a screen, whether onset and pairs are over all traces; None on a page.
+        is_page: True for a page with charts beside its tables; False for a screen.
+        over_all_traces: Whether the tables on places and on pairs of modes are about all traces.
         extras: The taxonomy, the traces that modes decided, and examples.
     """
 
     suffix: str
-    over_all_traces: bool | None = None
+    is_page: bool = True
+    over_all_traces: bool = False
     extras: Extras | None = None
 
     def own_n(self, figure: Figure) -> int | None:
@@ -701,18 +706,13 @@ class _Group(GroupFigures):
         return None if size is None or figure.n in (0, size) else figure.n
 
     @property
-    def is_page(self) -> bool:
-        """True for a page with charts beside its tables; False for a screen."""
-        return self.over_all_traces is None
-
-    @property
     def places(self) -> FigureTable | None:
         """The figures of all places in the traces of ``side``."""
         return self.signatures.places(self.name, self.side)
 
     @property
     def side(self) -> str:
-        """The set of traces for onset and pairs: ``failed`` or ``all``."""
+        """The traces of the tables on places and on pairs of modes: ``failed`` or ``all``."""
         return self.outcome or "all"
 
     def figures_of_side(self, scope: str) -> dict[str, FigureTable]:
@@ -721,15 +721,15 @@ class _Group(GroupFigures):
 
     @cached_property
     def outcome(self) -> str | None:
-        """``failed`` if the tables on onsets and pairs are about failed traces only, else None.
+        """``failed`` if the tables on places and on pairs are about failed traces only, else None.
 
-        A page has these tables about all traces if no label of a failed trace has a place.
+        On a page, they are about all traces if no label of a failed trace has a place.
         """
         if not self.compares or self.over_all_traces:
             return None
-        places = self.signatures.places(self.name, "failed")
-        no_failed_trace_has_place = places is not None and not places.count("traces")
-        return None if self.is_page and no_failed_trace_has_place else "failed"
+        places = self.signatures.places(self.name, "failed") if self.is_page else None
+        lacks_places = places is not None and not places.count("traces")
+        return None if lacks_places else "failed"
 
     @property
     def traces_text(self) -> str:
@@ -902,15 +902,19 @@ class _Group(GroupFigures):
         """Make the table of counts and tests of the modes."""
         if not self.compares:
             return None
-        rows = []
-        for code, figures in self.figures_by_code.items():
-            _, severity_reason = severity(figures, self.signatures.rules)
-            cells: dict[str, Cell] = {
-                **self.mode_cells(code),
-                **figure_cells(figures, self.columns("counts"), _n_of_success),
-                "severity_because": _BECAUSE[severity_reason],
-            }
-            rows.append(Row(code, cells))
+        rows = [
+            Row(
+                code,
+                {
+                    **self.mode_cells(code),
+                    **figure_cells(figures, self.columns("counts"), _n_of_success),
+                    "severity_because": _BECAUSE[
+                        class_of_mode(figures, self.signatures.rules).reason
+                    ],
+                },
+            )
+            for code, figures in self.figures_by_code.items()
+        ]
         note = Note(
             "Success with and without a mode is an association, not an effect of the mode.",
             "no_effect",
@@ -919,15 +923,14 @@ class _Group(GroupFigures):
 
     def _mode_row(self, code: str, figures: FigureTable) -> Row:
         """Make the row of a mode: its shares by outcome, and its class."""
-        severity_class, _ = severity(figures, self.signatures.rules)
         rates = {side: figures.find("rate", side) for side in OUTCOMES}
         return Row(
             code,
             {
                 **self.mode_cells(code),
                 **_without_missing_ratio(figure_cells(figures, self.columns("modes"), self.own_n)),
-                "severity": severity_class,
-                "stated": self.signatures.stated_of(self.modes_by_code[code]),
+                "severity": class_of_mode(figures, self.signatures.rules).severity,
+                "stated": self.signatures.published_class(self.modes_by_code[code]),
             },
             detail=tuple(self._mode_sentences(figures)),
             sources=self.sources_of(code),
@@ -942,7 +945,7 @@ class _Group(GroupFigures):
         yield f"Succeeded: {_rate_words(figures.find('rate', 'succeeded'))}."
         yield from _missing_figure_sentences(figures)
         rules = self.signatures.rules
-        severity_class, reason = severity(figures, rules)
+        mode_class = class_of_mode(figures, rules)
         explanation = {
             "more_in_failed": f"it is more frequent in failed traces, adjusted p < {rules.alpha:g}",
             "seen_in_successes": (
@@ -953,9 +956,9 @@ class _Group(GroupFigures):
                 f"fewer than {rules.least} failed or successful traces have a verdict on it"
             ),
             "unresolved": "more than 2 % of the verdicts on it are unresolved disagreements",
-            "not_told_apart": ("the traces do not show whether it is fatal or benign"),
-        }[reason]
-        yield f"Class: {severity_class}; {explanation}."
+            "not_told_apart": "the traces do not show whether it is fatal or benign",
+        }[mode_class.reason]
+        yield f"Class: {mode_class.severity}; {explanation}."
         unsure, not_judged, unresolved = map(figures.count, ("unsure", "open", "unresolved"))
         left_out = applicable(
             (unsure, f"{counted(unsure, 'trace')} unsure"),
@@ -1377,7 +1380,6 @@ class _Group(GroupFigures):
             Column(f"with {code}", code, Kind.COUNT, f"{self.traces_text} that also show {code}")
             for code in rates
         ]
-        title = "Modes that occur together"
         note = Note(
             f"Cells: number of {self.traces_text} with both modes; diagonal: with the one mode.",
             "matrix",
@@ -1386,7 +1388,7 @@ class _Group(GroupFigures):
             "together",
             rows,
             note,
-            title=title,
+            title="Modes that occur together",
             columns=mode_columns,
             traces=self._together_source(),
         )
@@ -1463,7 +1465,7 @@ class _Group(GroupFigures):
             decided_counts = {
                 code: showing_counts[code]
                 for code, figures in self.figures_by_code.items()
-                if severity(figures, self.signatures.rules)[0] == "fatal"
+                if class_of_mode(figures, self.signatures.rules).severity == "fatal"
             }
         modes = [
             _DecisiveMode(code, decided_counts.get(code, 0) if self.compares else None, count)
@@ -1754,7 +1756,7 @@ def _trend_rows(
         yield Row(mode.code, cells, detail=(detail,))
 
 
-def _reading_rules(signatures: SignatureReport) -> Iterator[str]:
+def _rule_sentences(signatures: SignatureReport) -> Iterator[str]:
     """Yield sentences on how to read the figures, and the rule for classes."""
     rules = signatures.rules
     yield "Open verdicts, unsure verdicts and unknown outcomes are excluded."
@@ -1782,8 +1784,8 @@ def _reading_rules(signatures: SignatureReport) -> Iterator[str]:
         f"difference ends at or below {100 * rules.margin:g} points; otherwise unclear, as with "
         f"fewer than {rules.least} failed or successful traces."
     )
-    if signatures.stated is not None:
-        yield f"Published: class in {signatures.stated.source}; it affects no figure here."
+    if signatures.published is not None:
+        yield f"Published: class in {signatures.published.source}; it affects no figure here."
     yield (
         f"Isolated: a failed trace with at most {rules.isolated} modes; cascading: with "
         f"{rules.cascading} or more."
@@ -1796,7 +1798,7 @@ def _method_text(signatures: SignatureReport) -> model.Text:
         "A difference between failed and successful runs does not prove that the mode caused the "
         "failure: hard tasks may cause both."
     )
-    return model.Text("counted", "Rules and intervals", (*_reading_rules(signatures), caution))
+    return model.Text("counted", "Rules and intervals", (*_rule_sentences(signatures), caution))
 
 
 def _measured_effects(extras: Extras | None) -> tuple[model.Text, ...]:

@@ -21,7 +21,7 @@ from mast_tui.figures.signatures.model import (
     Rules,
 )
 from mast_tui.figures.signatures.modes import TraceCounts, mode_figures
-from mast_tui.figures.signatures.report import stated_for
+from mast_tui.figures.signatures.report import published_classes
 from mast_tui.parallel import LostItem, Workers, each
 from mast_tui.reports.signature_document import mode_document
 from mast_tui.scale.shards import (
@@ -418,7 +418,7 @@ class _Counts:
             scopes=[FigureScope("mode", ref, mode=mode.code) for mode in self._modes],
         )
         figures_by_mode = FigureIndex(figures).figures_by_key("mode")
-        published = stated_for(ref)
+        published = published_classes(ref)
         classes = {} if published is None else published.classes
         return {
             mode.code: {

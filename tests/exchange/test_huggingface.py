@@ -25,7 +25,7 @@ from mast_tui.figures.agreement.report import (
 )
 from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.judge.report import JudgeReport, judge_report
-from mast_tui.figures.spans.input import LabelRange, SpanInput, TraceReading, TraceReadings
+from mast_tui.figures.spans.input import LabelRange, SharedTrace, SpanInput, TraceMarks
 from mast_tui.figures.spans.report import span_figures
 from mast_tui.gold import Guideline
 from mast_tui.labels import AnnotatorKind, Label, PassKind, Target, VerdictValue
@@ -144,9 +144,9 @@ def test_the_datasheet_names_the_basis_of_its_figures(filled: Workspace) -> None
 
 
 def test_the_datasheet_reports_agreement_on_spans_and_judges(filled: Workspace) -> None:
-    two = TraceReading({SLUGS[0]: (LabelRange(1, 2),)}, None, frozenset())
-    single = TraceReading({SLUGS[0]: (LabelRange(1, 1),)}, None, frozenset())
-    traces = tuple(TraceReadings(f"t{i}", 9, {NAMES[0]: two, NAMES[1]: single}) for i in range(3))
+    two = TraceMarks({SLUGS[0]: (LabelRange(1, 2),)}, None, frozenset())
+    single = TraceMarks({SLUGS[0]: (LabelRange(1, 1),)}, None, frozenset())
+    traces = tuple(SharedTrace(f"t{i}", 9, {NAMES[0]: two, NAMES[1]: single}) for i in range(3))
     span_input = SpanInput(
         MAST.ref, STUDY.modes, NAMES, "1", traces, dict.fromkeys(NAMES, 3), not_at_hand=2
     )

@@ -9,7 +9,14 @@ import pytest
 from statsmodels.stats.proportion import proportion_confint
 
 from mast_tui.figures.bootstrap import Resampling
-from mast_tui.figures.intervals import Doubt, newcombe, rate, share_of_all, to_resolve, wilson
+from mast_tui.figures.intervals import (
+    UnresolvedShare,
+    decisions_needed,
+    newcombe,
+    rate,
+    share_of_all,
+    wilson,
+)
 from mast_tui.figures.judge.report import JudgeReport, judge_json, judge_report
 from mast_tui.figures.prevalence import prediction_powered
 from mast_tui.figures.record import Figure, FigureScope, rate_json
@@ -37,7 +44,6 @@ MIX: GoldMixJson = {
     "merged": 0,
 }
 
-
 MODE = FigureScope("mode")
 
 
@@ -51,16 +57,16 @@ def compared(first: TraceCounts, second: TraceCounts) -> tuple[Figure, Figure]:
     ("unresolved", "n", "needs"), [(0, 10, 0), (2, 98, 0), (3, 97, 1), (1, 30, 1), (270, 1330, 238)]
 )
 def test_up_to_two_percent_may_be_unresolved(unresolved: int, n: int, needs: int) -> None:
-    assert to_resolve(unresolved, n) == needs
+    assert decisions_needed(unresolved, n) == needs
 
 
 def test_share_with_unresolved_verdicts_has_bounds() -> None:
-    estimate = rate(MODE, "", 10, 40, doubt=Doubt(10, (0.2, 0.4)))
+    estimate = rate(MODE, "", 10, 40, unresolved=UnresolvedShare(10, (0.2, 0.4)))
     assert rate_json(estimate) == {
         "count": 10, "n": 40, "rate": 0.25, "ci": None, "unresolved": 10, "bounds": [0.2, 0.4],
         "ci_withheld": "unresolved", "ci_needs": 9,
     }  # fmt: skip
-    few = rate(MODE, "", 20, 98, doubt=Doubt(2, (0.2, 0.22)))
+    few = rate(MODE, "", 20, 98, unresolved=UnresolvedShare(2, (0.2, 0.22)))
     assert few.interval == wilson(20, 98)
     assert few.unresolved == 2
     assert few.bounds is None

@@ -7,7 +7,7 @@ from dataclasses import replace
 from mast_tui.figures.agreement.report import Agreement, agreement_figures
 from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.judge.report import judge_report
-from mast_tui.figures.spans.input import LabelRange, SpanInput, TraceReading, TraceReadings
+from mast_tui.figures.spans.input import LabelRange, SharedTrace, SpanInput, TraceMarks
 from mast_tui.figures.spans.report import span_figures
 from tests.figures.agreement.build_judge import assisted, judge_with, votes
 from tests.figures.agreement.build_reports import MODES, study_of
@@ -43,8 +43,8 @@ def agreement() -> Agreement:
 
 def _places() -> SpanInput:
     """Return the places of two annotators in three equal traces; a third has finished none."""
-    ann = TraceReading({"m0": (LabelRange(1, 2),), "m1": (LabelRange(4, 4),)}, None, frozenset())
-    bob = TraceReading({"m0": (LabelRange(2, 3),)}, None, frozenset(), unplaced=frozenset({"m1"}))
-    traces = tuple(TraceReadings(f"t{number}", 10, {"ann": ann, "bob": bob}) for number in range(3))
+    ann = TraceMarks({"m0": (LabelRange(1, 2),), "m1": (LabelRange(4, 4),)}, None, frozenset())
+    bob = TraceMarks({"m0": (LabelRange(2, 3),)}, None, frozenset(), unplaced=frozenset({"m1"}))
+    traces = tuple(SharedTrace(f"t{number}", 10, {"ann": ann, "bob": bob}) for number in range(3))
     finished = {"ann": 3, "bob": 3, "cat": 0}
     return SpanInput("mast@3", MODES, ("ann", "bob", "cat"), "1", traces, finished)

@@ -11,7 +11,7 @@ import pytest
 from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.intervals import MARGIN, more_for
 from mast_tui.figures.record import Figure, FigureScope
-from mast_tui.figures.signatures.bill import Spent
+from mast_tui.figures.signatures.costs import SpanUsage
 from mast_tui.figures.signatures.report import SignatureReport, signature_report
 from mast_tui.reports.examples import Extras
 from mast_tui.reports.model import Report, Text
@@ -289,11 +289,11 @@ def test_trends_have_tables() -> None:
 
 
 def test_tokens_of_failed_runs_have_a_table() -> None:
-    spent = Spent(np.ones((40, 2), dtype=np.int64), None)
+    usage = SpanUsage(np.ones((40, 2), dtype=np.int64), None)
     made = small_input()
     places = replace(made.places, fatal=np.ones(len(made.places.trace), dtype=bool))
     figures = signature_report(
-        replace(made, places=places), Resampling(0), spent_of=lambda _trace: spent
+        replace(made, places=places), Resampling(0), usage_of=lambda _trace: usage
     )
     (row, *_) = table(signatures_report(figures), "bill-plain").rows
     bill = signature_document(figures)["groups"][PLAIN]["bill"]

@@ -14,7 +14,7 @@ import click
 
 from mast_tui.cli.shared import options
 from mast_tui.errors import MastError
-from mast_tui.figures.signatures.report import stated_for
+from mast_tui.figures.signatures.report import published_classes
 from mast_tui.judges.rules import DEFAULT, RULES, Rule, RulesJudge, chosen_rules
 from mast_tui.judges.rules.guards import InvalidGuards, read_rules
 from mast_tui.traces.file_places import FilePlace, place_in_file
@@ -117,7 +117,7 @@ def read_gate(text: str, taxonomy: Taxonomy) -> Gate:
 
 def _fatal_modes(taxonomy: Taxonomy) -> tuple[str, ...]:
     """Return the slugs of the modes that a published study calls fatal; empty without a study."""
-    published = stated_for(taxonomy.ref)
+    published = published_classes(taxonomy.ref)
     if published is None:
         return ()
     return tuple(slug for slug, name in published.classes.items() if name == FATAL)

@@ -75,8 +75,8 @@ def numbered_rows(rows: NDArray[np.integer]) -> NDArray[np.int_]:
         return numbers
     for column in rows.T:
         low = int(column.min())
-        high = int(column.max())
-        refined = numbers * (high - low + 1) + (column.astype(np.int_) - low)
+        value_count = int(column.max()) - low + 1
+        refined = numbers * value_count + (column.astype(np.int_) - low)
         numbers = np.unique(refined, return_inverse=True)[1].ravel()
     return numbers
 

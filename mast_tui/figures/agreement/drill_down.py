@@ -10,7 +10,7 @@ from operator import itemgetter
 
 from mast_tui.figures.agreement.counting import VALUE_OF
 from mast_tui.figures.agreement.report import StudyInput
-from mast_tui.figures.judge.confusion import Compared
+from mast_tui.figures.judge.confusion import ComparedUnits
 from mast_tui.figures.judge.input import JudgeInput
 from mast_tui.labels import VerdictValue
 
@@ -48,9 +48,8 @@ def source_traces(
     """
     names = pair or study.annotators
     table = study.verdicts
-    rows = [study.annotators.index(name) for name in names]
-    # Annotators × traces.
-    verdicts_of_names = table.verdicts[rows]
+    # Annotators × traces × modes.
+    verdicts_of_names = table.verdicts[[study.annotators.index(name) for name in names]]
     cells = verdicts_of_names[:, :, table.slugs.index(mode)]
     is_rated = (verdicts_of_names >= 0).all(axis=2) if complete else cells >= 0
     ranked_traces = []
@@ -72,7 +71,7 @@ def source_traces(
 
 
 def judged_source_traces(
-    judge_input: JudgeInput, units: Compared, mode: str
+    judge_input: JudgeInput, units: ComparedUnits, mode: str
 ) -> tuple[SourceTrace, ...]:
     """Return the traces on which a judge and its reference can be compared on a mode.
 

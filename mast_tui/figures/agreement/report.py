@@ -672,11 +672,11 @@ def _level_figures(
 ) -> Iterator[Figure]:
     """Yield the figures of a level of the taxonomy, where each category counts as one mode."""
     table = resampled_study.study.verdicts
-    verdicts = []
-    for _, _, slugs in groups:
-        in_category = [slug in slugs for slug in table.slugs]
-        verdicts.append(_verdicts_on_category(table.verdicts[:, :, in_category]))
-    tables = resampled_study.tables(np.stack(verdicts, axis=2))
+    verdicts_by_category = [
+        _verdicts_on_category(table.verdicts[:, :, [slug in slugs for slug in table.slugs]])
+        for _, _, slugs in groups
+    ]
+    tables = resampled_study.tables(np.stack(verdicts_by_category, axis=2))
     for index, (category_id, _, slugs) in enumerate(groups):
         scope = resampled_study.scope("level", slugs, group=level, mode=category_id)
         yield from tables.figures(scope, [index])

@@ -20,7 +20,7 @@ from mast_tui.figures.intervals import newcombe_paired
 from mast_tui.figures.jackknife import Scale, Spread, scale_of_mean
 from mast_tui.figures.judge.confusion import (
     SHARES,
-    Compared,
+    ComparedUnits,
     compared_units,
     figures_of,
     figures_of_mode,
@@ -148,7 +148,7 @@ def _comparison_figures(
     first_units, second_units = units_by_judge
     shared_units = [unit for unit in first_units.judge if unit in second_units.judge]
     shared_by_judge = [
-        Compared({unit: units.judge[unit] for unit in shared_units}, units.reference)
+        ComparedUnits({unit: units.judge[unit] for unit in shared_units}, units.reference)
         for units in units_by_judge
     ]
     slugs = first.slugs

@@ -25,7 +25,7 @@ DEFINITE: Final = (VerdictValue.PRESENT, VerdictValue.ABSENT)
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparedUnits:
     """The units (trace × mode) on which judge and reference both say present or absent.
 
     Attributes:
@@ -47,7 +47,7 @@ class Compared:
         """The sorted ids of the traces with a compared unit."""
         return sorted({trace for trace, _ in self.judge})
 
-    def resolved_as(self, present: bool) -> Compared:
+    def resolved_as(self, *, present: bool) -> ComparedUnits:
         """Return a copy that also compares the unresolved units, as present or as absent."""
         return replace(
             self,
@@ -64,7 +64,7 @@ A judge was on screen (``judge_seen``), the judge or the reference is unsure (``
 """
 
 
-def compared_units(judge_input: JudgeInput, *, with_seen: bool = False) -> Compared:
+def compared_units(judge_input: JudgeInput, *, with_seen: bool = False) -> ComparedUnits:
     """Return the units on which a judge and its reference can be compared.
 
     Args:
@@ -108,7 +108,7 @@ def compared_units(judge_input: JudgeInput, *, with_seen: bool = False) -> Compa
         else:
             judge_says[unit] = judge_verdict is VerdictValue.PRESENT
             reference_says[unit] = reference_verdict is VerdictValue.PRESENT
-    return Compared(
+    return ComparedUnits(
         judge=judge_says,
         reference=reference_says,
         left_out=left_out,
@@ -117,7 +117,7 @@ def compared_units(judge_input: JudgeInput, *, with_seen: bool = False) -> Compa
     )
 
 
-def unit_cells(units: Compared, modes: Sequence[str]) -> Floats:
+def unit_cells(units: ComparedUnits, modes: Sequence[str]) -> Floats:
     """Return the cell of the 2 × 2 table of judge and reference to which each unit belongs.
 
     Args:
@@ -139,7 +139,7 @@ def unit_cells(units: Compared, modes: Sequence[str]) -> Floats:
     return cells
 
 
-def trace_sums(units: Compared, modes: Sequence[str], resampling: Resampling) -> JudgeTables:
+def trace_sums(units: ComparedUnits, modes: Sequence[str], resampling: Resampling) -> JudgeTables:
     """Sum the tables of all modes over all traces, over resamples, and without each trace in turn.
 
     Args:
@@ -160,7 +160,9 @@ SHARES: Final[Mapping[str, tuple[list[int], list[int]]]] = {
 """The cells (TP, FP, FN, TN) that each rate is a share of: its hits, and the rest."""
 
 
-def judge_figures(judge_input: JudgeInput, units: Compared, sums: JudgeTables) -> Iterator[Figure]:
+def judge_figures(
+    judge_input: JudgeInput, units: ComparedUnits, sums: JudgeTables
+) -> Iterator[Figure]:
     """Yield the figures of each mode, their means over the modes, and those of all units pooled.
 
     Args:

@@ -7,7 +7,12 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from mast_tui.figures.bootstrap import RESAMPLING, Resampling
-from mast_tui.figures.judge.confusion import Compared, compared_units, judge_figures, trace_sums
+from mast_tui.figures.judge.confusion import (
+    ComparedUnits,
+    compared_units,
+    judge_figures,
+    trace_sums,
+)
 from mast_tui.figures.judge.input import GOLD, JudgeInput, Reference
 from mast_tui.figures.judge.suggestions import (
     BINS,
@@ -195,7 +200,7 @@ def judge_report(
     )
 
 
-def _gold_mix(reference: Reference, units: Compared) -> GoldMixJson | None:
+def _gold_mix(reference: Reference, units: ComparedUnits) -> GoldMixJson | None:
     """Count the compared gold by its resolution; None if the reference is an annotator."""
     if reference.name != GOLD:
         return None
@@ -213,7 +218,7 @@ def _gold_mix(reference: Reference, units: Compared) -> GoldMixJson | None:
 
 
 def _report_figures(
-    judge_input: JudgeInput, units: Compared, resampling: Resampling
+    judge_input: JudgeInput, units: ComparedUnits, resampling: Resampling
 ) -> Iterator[Figure]:
     """Yield all figures of a judge."""
     trace_scope = judge_input.scope("judge_traces", judge_input.slugs)
@@ -234,8 +239,7 @@ def _report_figures(
             "unfinished": judge_input.unfinished,
         }
     )
-    sums = trace_sums(units, judge_input.slugs, resampling)
-    yield from judge_figures(judge_input, units, sums)
+    yield from judge_figures(judge_input, units, trace_sums(units, judge_input.slugs, resampling))
     yield from calibration(judge_input, units)
     yield from acceptance(judge_input)
     yield from localisation(judge_input, units)

@@ -14,7 +14,7 @@ import numpy as np
 
 from mast_tui.figures.bootstrap import Floats, Resampling, interval, ratio, resampled_sums
 from mast_tui.figures.intervals import share_figure
-from mast_tui.figures.judge.confusion import DEFINITE, Compared
+from mast_tui.figures.judge.confusion import DEFINITE, ComparedUnits
 from mast_tui.figures.judge.input import AssistedPass, JudgeInput, Reference, Unit
 from mast_tui.figures.record import Figure, FigureScope
 from mast_tui.figures.two_by_two import TableFormula, Tables, cohen_kappa, raw_agreement
@@ -32,7 +32,7 @@ def bin_name(number: int) -> str:
     return f"{number / BINS:.1f}–{(number + 1) / BINS:.1f}"
 
 
-def calibration(judge_input: JudgeInput, units: Compared) -> Iterator[Figure]:
+def calibration(judge_input: JudgeInput, units: ComparedUnits) -> Iterator[Figure]:
     """Yield how well a judge's confidence agrees with the share of units on which it is right.
 
     The cases are the units (trace × mode) that the judge calls present, with the highest confidence
@@ -193,7 +193,7 @@ class _LocatedCase:
     merged: int
 
 
-def localisation(judge_input: JudgeInput, units: Compared) -> Iterator[Figure]:
+def localisation(judge_input: JudgeInput, units: ComparedUnits) -> Iterator[Figure]:
     """Yield the share of the judge's labels in a right place, and of places that the judge found.
 
     Units (trace × mode) count if both the judge and the reference call them present. A label of the

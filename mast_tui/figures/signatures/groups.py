@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.figures.bootstrap import Floats, Interval, Resampling, percentiles, ratio
-from mast_tui.figures.intervals import LEAST_CASES, Z, rate, to_resolve, wilson_with_student
+from mast_tui.figures.intervals import LEAST_CASES, Z, decisions_needed, rate, wilson_with_student
 from mast_tui.figures.record import OUTCOMES, PAIR, Figure, FigureIndex, FigureScope
-from mast_tui.figures.signatures.bill import SpentOf, costs
+from mast_tui.figures.signatures.costs import UsageOf, costs
 from mast_tui.figures.signatures.model import (
     ABSENT,
     FAILED,
@@ -30,9 +30,9 @@ from mast_tui.figures.signatures.model import (
     SignatureInput,
 )
 from mast_tui.figures.signatures.modes import (
+    class_of_mode,
     counts_by_mode,
     mode_figures,
-    severity,
     stratified_figures,
 )
 from mast_tui.figures.signatures.onset import FirstFatal, Onsets, first_fatal, places_figures
@@ -135,8 +135,7 @@ def resampled_modes_per_trace(
     resample_counts = np.random.default_rng(resampling.seed).multinomial(
         trace_count, counts / trace_count, size=resampling.count
     )
-    sums = resample_counts @ features
-    present_sums, judged_sums = np.split(sums, 2, axis=1)
+    present_sums, judged_sums = np.split(resample_counts @ features, 2, axis=1)
     return np.asarray(ratio(present_sums, judged_sums).sum(axis=1))
 
 
@@ -274,7 +273,7 @@ class GroupInputs:
         fatal: The first failures labelled as fatal.
         rules: The limits between classes and shapes.
         resampling: The resamples of the traces.
-        spent_of: Returns the tokens and minutes of a trace; None for no costs.
+        usage_of: Returns the tokens and minutes of a trace; None for no costs.
         scores: Further scores of the traces by metric.
     """
 
@@ -283,7 +282,7 @@ class GroupInputs:
     fatal: FirstFatal
     rules: Rules
     resampling: Resampling
-    spent_of: SpentOf | None = None
+    usage_of: UsageOf | None = None
     scores: Mapping[str, Floats] = field(default_factory=dict)
 
 
@@ -377,7 +376,7 @@ def _figures_on_places(
     figures_by_code = FigureIndex(figures_of_modes).figures_by_key("mode", group=group.group)
     fatal_modes = np.array(
         [
-            severity(figures_by_code[mode.code], context.rules)[0] == "fatal"
+            class_of_mode(figures_by_code[mode.code], context.rules).severity == "fatal"
             for mode in inputs.modes
         ],
         dtype=bool,
@@ -390,9 +389,9 @@ def _figures_on_places(
         yield from places_figures(
             inputs, context.onsets, sides[name].mask, with_mode_count, name, group, first_failures
         )
-    if context.spent_of is not None:
+    if context.usage_of is not None:
         fatal_labels = {"labels": places.fatal & is_in_group, "class": has_fatal_mode}
-        yield from costs(inputs, context.spent_of, sides["failed"].mask, fatal_labels, group)
+        yield from costs(inputs, context.usage_of, sides["failed"].mask, fatal_labels, group)
 
 
 def _mean_score(
@@ -437,7 +436,7 @@ def _modes_per_failed_trace(scope: FigureScope, failed: _Side, resampling: Resam
         return scope.number("modes_per_failed_trace", None, n=len(verdicts), reason=reason)
     is_unresolved = verdicts == UNRESOLVED
     unresolved_count = int(is_unresolved.sum())
-    needed_decisions = to_resolve(unresolved_count, int(_judged_mask(verdicts).sum()))
+    needed_decisions = decisions_needed(unresolved_count, int(_judged_mask(verdicts).sum()))
     if needed_decisions:
         # All unresolved verdicts are taken as absent, then all as present.
         least, greatest = (
@@ -502,7 +501,7 @@ def _sides_of(inputs: SignatureInput, in_group: Flags) -> dict[str, _Side]:
     sides = {}
     for name, mask in masks.items():
         verdicts = inputs.verdicts[mask]
-        weights = inputs.weights_of(mask)
+        weights = None if inputs.weights is None else inputs.weights[mask]
         trace_weights = np.ones(len(verdicts)) if weights is None else weights
         present_sum = float((trace_weights @ (verdicts == PRESENT)).sum())
         sides[name] = _Side(mask, verdicts, weights, trace_weights, present_sum)

@@ -194,10 +194,6 @@ class SignatureInput:
             }
         return mask_by_group
 
-    def weights_of(self, chosen: Flags) -> Floats | None:
-        """Return the weights of the chosen traces; None if all are equal."""
-        return None if self.weights is None else self.weights[chosen]
-
     def parts(self, group: int) -> dict[str, str]:
         """Return the value of each field of a group, by the group's index in ``group_names``."""
         values = self.group_parts[group] if self.group_parts else (self.group_names[group],)

@@ -25,17 +25,17 @@ from mast_tui.figures.bootstrap import Floats, Interval
 from mast_tui.figures.intervals import (
     LEAST_CASES,
     MARGIN,
-    Doubt,
     Effective,
-    Weighed,
+    UnresolvedShare,
+    WeightSums,
     Z,
     bisected,
+    decisions_needed,
     effective_cases,
     katz,
     more_for,
     newcombe,
     rate,
-    to_resolve,
     why_no_difference,
 )
 from mast_tui.figures.record import OUTCOMES, Figure, FigureScope, FigureTable
@@ -52,10 +52,14 @@ from mast_tui.figures.signatures.model import (
 )
 from mast_tui.figures.significance import MANY, LogFactorials, benjamini_hochberg, fisher_exact
 
-Severity = Literal["fatal", "benign", "unclear"]
-Why = Literal[
-    "more_in_failed", "seen_in_successes", "too_few_traces", "unresolved", "not_told_apart"
-]
+
+class ModeClass(NamedTuple):
+    """The class of a mode in a group of traces, and the reason for it."""
+
+    severity: Literal["fatal", "benign", "unclear"]
+    reason: Literal[
+        "more_in_failed", "seen_in_successes", "too_few_traces", "unresolved", "not_told_apart"
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +73,8 @@ class TraceCounts:
         unresolved_weight: The sum of the weights of these traces.
     """
 
-    with_mode: Weighed
-    without_mode: Weighed
+    with_mode: WeightSums
+    without_mode: WeightSums
     unresolved: int = 0
     unresolved_weight: float = 0.0
 
@@ -83,7 +87,7 @@ class TraceCounts:
             judged: The number of traces judged on it.
         """
         absent = judged - present
-        return cls(Weighed(present, present, present), Weighed(absent, absent, absent))
+        return cls(WeightSums(present, present, present), WeightSums(absent, absent, absent))
 
     @property
     def present(self) -> int:
@@ -101,24 +105,23 @@ class TraceCounts:
         return effective_cases(self.with_mode, self.without_mode)
 
     @property
-    def doubt(self) -> Doubt | None:
+    def unresolved_share(self) -> UnresolvedShare | None:
         """The number of unresolved traces and the bounds of the share; None if all are resolved."""
         if not self.unresolved:
             return None
-        present_weight = self.with_mode.weight
-        total_weight = present_weight + self.without_mode.weight + self.unresolved_weight
+        present_weight = self.with_mode.weight_sum
+        total_weight = present_weight + self.without_mode.weight_sum + self.unresolved_weight
         bounds = (
             present_weight / total_weight,
             (present_weight + self.unresolved_weight) / total_weight,
         )
-        return Doubt(self.unresolved, bounds)
+        return UnresolvedShare(self.unresolved, bounds)
 
     @property
     def bounds(self) -> Interval | None:
         """The bounds of the share if too many verdicts are unresolved, or None."""
-        doubt = self.doubt
-        has_bounds = doubt is not None and to_resolve(doubt.unresolved, self.judged)
-        return doubt.bounds if doubt is not None and has_bounds else None
+        share = self.unresolved_share
+        return share.bounds if share and decisions_needed(share.trace_count, self.judged) else None
 
     @property
     def more_labels(self) -> int | None:
@@ -139,7 +142,9 @@ class TraceCounts:
             scope: The scope of the figure.
             condition: The condition of the figure, such as ``failed``.
         """
-        return rate(scope, condition, self.present, self.judged, self.effective, self.doubt)
+        return rate(
+            scope, condition, self.present, self.judged, self.effective, self.unresolved_share
+        )
 
 
 def counts_by_mode(verdicts: NDArray[np.uint8], weights: Floats | None = None) -> list[TraceCounts]:
@@ -163,7 +168,7 @@ def counts_by_mode(verdicts: NDArray[np.uint8], weights: Floats | None = None) -
         weight_sums = np.einsum("pt,stm->msp", factors, has_answer).transpose(1, 0, 2)
         unresolved_weights = weights @ unresolved
     with_mode, without_mode = (
-        [Weighed(n, *sums) for n, sums in zip(*columns, strict=True)]
+        [WeightSums(n, *sums) for n, sums in zip(*columns, strict=True)]
         for columns in zip(trace_counts.tolist(), weight_sums.tolist(), strict=True)
     )
     return list(
@@ -290,8 +295,8 @@ def _ratio(
     )
 
 
-def severity(mode: FigureTable, rules: Rules) -> tuple[Severity, Why]:
-    """Return the class of a mode in a group of traces, and the reason; see ``docs/report.md``.
+def class_of_mode(mode: FigureTable, rules: Rules) -> ModeClass:
+    """Return the class of a mode in a group of traces by the rules in ``docs/report.md``.
 
     Args:
         mode: The figures of the mode.
@@ -301,16 +306,16 @@ def severity(mode: FigureTable, rules: Rules) -> tuple[Severity, Why]:
     difference = mode["difference"]
     has_few_traces = min(failed.n or 0, succeeded.n or 0) < rules.least
     if has_few_traces or difference.value is None:
-        return "unclear", "too_few_traces"
+        return ModeClass("unclear", "too_few_traces")
     if difference.reason == "unresolved":
-        return "unclear", "unresolved"
+        return ModeClass("unclear", "unresolved")
     adjusted_p_value = mode.value("p_adjusted")
     if difference.value > 0 and adjusted_p_value is not None and adjusted_p_value < rules.alpha:
-        return "fatal", "more_in_failed"
+        return ModeClass("fatal", "more_in_failed")
     seen_in_successes = (succeeded.count or 0) >= rules.least
     if seen_in_successes and difference.high is not None and difference.high <= rules.margin:
-        return "benign", "seen_in_successes"
-    return "unclear", "not_told_apart"
+        return ModeClass("benign", "seen_in_successes")
+    return ModeClass("unclear", "not_told_apart")
 
 
 def mode_figures(
@@ -358,21 +363,21 @@ def _success_share(
     hits, misses = (
         side.with_mode if with_mode else side.without_mode for side in (succeeded, failed)
     )
-    doubt = None
+    unresolved_share = None
     if succeeded.unresolved_weight or failed.unresolved_weight:
-        total_weight = hits.weight + misses.weight
+        total_weight = hits.weight_sum + misses.weight_sum
         weight_with_failed = total_weight + failed.unresolved_weight
-        low = hits.weight / weight_with_failed if weight_with_failed else 0.0
+        low = hits.weight_sum / weight_with_failed if weight_with_failed else 0.0
         weight_with_succeeded = total_weight + succeeded.unresolved_weight
         high = (
-            (hits.weight + succeeded.unresolved_weight) / weight_with_succeeded
+            (hits.weight_sum + succeeded.unresolved_weight) / weight_with_succeeded
             if weight_with_succeeded
             else 1.0
         )
-        doubt = Doubt(succeeded.unresolved + failed.unresolved, (low, high))
+        unresolved_share = UnresolvedShare(succeeded.unresolved + failed.unresolved, (low, high))
     condition = "success_if_present" if with_mode else "success_if_absent"
     effective = effective_cases(hits, misses)
-    return rate(scope, condition, hits.n, hits.n + misses.n, effective, doubt)
+    return rate(scope, condition, hits.n, hits.n + misses.n, effective, unresolved_share)
 
 
 _HALVINGS: Final = 40
@@ -432,7 +437,7 @@ def stratified_figures(
         ]
         unresolved = sum(failed.unresolved + succeeded.unresolved for failed, succeeded in counts)
         judged = sum(stratum.cases for stratum in strata)
-        figures += mantel_haenszel(strata, scope, needs=to_resolve(unresolved, judged))
+        figures += mantel_haenszel(strata, scope, needs=decisions_needed(unresolved, judged))
     left_out = int(np.count_nonzero(is_counted & (inputs.stratum_numbers < 0)))
     scope_without_mode = replace(scopes[0], mode="")  # the scopes differ only in their modes
     figures.append(scope_without_mode.number("unknown_model", left_out))

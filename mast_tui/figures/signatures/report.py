@@ -15,7 +15,7 @@ import numpy as np
 
 from mast_tui.figures.bootstrap import RESAMPLING, Floats, Resampling
 from mast_tui.figures.record import OUTCOMES, Figure, FigureIndex, FigureScope, FigureTable
-from mast_tui.figures.signatures.bill import SpentOf
+from mast_tui.figures.signatures.costs import UsageOf
 from mast_tui.figures.signatures.groups import GroupInputs, group_figures
 from mast_tui.figures.signatures.model import (
     ALL,
@@ -150,7 +150,7 @@ LEAST_TRACES: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
+class PublishedClasses:
     """The published class of each mode, by slug: ``fatal``, ``benign`` or ``both``."""
 
     source: str
@@ -170,7 +170,7 @@ def are_claims_about(taxonomy_ref: str) -> bool:
     return taxonomy_ref == f"{document['taxonomy']}@{document['version']}"
 
 
-def stated_for(taxonomy_ref: str) -> Stated | None:
+def published_classes(taxonomy_ref: str) -> PublishedClasses | None:
     """Return the published classes of a taxonomy's modes; None if there are none.
 
     ``taxonomy_ref`` is ``id@version``.
@@ -179,7 +179,7 @@ def stated_for(taxonomy_ref: str) -> Stated | None:
     if not are_claims_about(taxonomy_ref):
         return None
     classes = {slug: class_name for class_name in CLASSES for slug in document[class_name]}
-    return Stated(document["source"], classes)
+    return PublishedClasses(document["source"], classes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -190,7 +190,7 @@ class SignatureReport:
         inputs: The labels, the traces and their groups.
         rules: The limits between classes and shapes.
         resampling: The resamples of the traces.
-        stated: The classes of the modes in a published study.
+        published: The classes of the modes in a published study.
         figures: All figures; those of all traces together have the group ``OVERALL``.
         axis: The groups along which there is a trend; None if they have no order.
     """
@@ -198,7 +198,7 @@ class SignatureReport:
     inputs: SignatureInput
     rules: Rules
     resampling: Resampling
-    stated: Stated | None
+    published: PublishedClasses | None
     figures: FigureIndex
     axis: TrendAxis | None
 
@@ -241,9 +241,9 @@ class SignatureReport:
             scope, group=self.key(name), subject=(self.inputs.label_source,)
         )
 
-    def stated_of(self, mode: Mode) -> str | None:
+    def published_class(self, mode: Mode) -> str | None:
         """Return the published class of a mode."""
-        return None if self.stated is None else self.stated.classes.get(mode.slug)
+        return None if self.published is None else self.published.classes.get(mode.slug)
 
     def places(self, name: str, side: str) -> FigureTable | None:
         """Return the figures on places of failures in traces, all modes together, or None.
@@ -262,7 +262,7 @@ def signature_report(
     *,
     rules: Rules | None = None,
     corrected: Iterable[Figure] = (),
-    spent_of: SpentOf | None = None,
+    usage_of: UsageOf | None = None,
     scores: Mapping[str, Floats] | None = None,
 ) -> SignatureReport:
     """Compute the figures of a report on failure signatures, without any NaN.
@@ -272,7 +272,7 @@ def signature_report(
         resampling: The resamples; none for no intervals by resampling.
         rules: The limits of classes and shapes; None for the defaults of ``Rules``.
         corrected: Prevalences that are corrected for a judge's errors.
-        spent_of: Returns the tokens and minutes of a trace; None for no costs.
+        usage_of: Returns the tokens and minutes of a trace; None for no costs.
         scores: Further scores by metric: an array with a score for each trace.
     """
     rules = Rules() if rules is None else rules
@@ -282,7 +282,7 @@ def signature_report(
         fatal=first_fatal(inputs, inputs.places.fatal),
         rules=rules,
         resampling=resampling,
-        spent_of=spent_of,
+        usage_of=usage_of,
         scores=scores or {},
     )
     all_traces = replace(context, inputs=inputs.as_one_group())
@@ -298,9 +298,9 @@ def signature_report(
     axis = trend_axis(inputs)
     if axis is not None:
         figures += trend_figures(inputs, axis)
-    published_classes = stated_for(inputs.taxonomy_ref)
+    published = published_classes(inputs.taxonomy_ref)
     index = FigureIndex((*figures, *corrected))
-    return SignatureReport(inputs, rules, resampling, published_classes, index, axis)
+    return SignatureReport(inputs, rules, resampling, published, index, axis)
 
 
 def large_groups(report: SignatureReport) -> list[str]:

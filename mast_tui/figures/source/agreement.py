@@ -16,10 +16,10 @@ from mast_tui.figures.agreement.counting import CELL_OF, VerdictArray, VerdictTa
 from mast_tui.figures.agreement.report import StudyInput
 from mast_tui.figures.source.verdicts import verdict_cells
 from mast_tui.figures.spans.input import (
+    SharedTrace,
     SpanInput,
     Stretch,
-    TraceReading,
-    TraceReadings,
+    TraceMarks,
     label_range_of,
     merged_stretches,
 )
@@ -89,7 +89,7 @@ def span_input_from_workspace(
         passes = workspace.passes(taxonomy=taxonomy.ref)
     pass_by_key = counted_passes(_visible_passes(passes, traces), which)
     finished = _finished_traces(workspace, annotators, pass_by_key)
-    compared_traces: list[TraceReadings] = []
+    compared_traces: list[SharedTrace] = []
     not_at_hand = 0
     for trace_id in _shared_traces_by_file(workspace, finished.traces):
         trace_passes = {
@@ -98,13 +98,13 @@ def span_input_from_workspace(
             if trace_id in own_traces
         }
         length = None if length_of is None else partial(length_of, trace_id)
-        readings = _trace_readings(
+        shared_trace = _shared_trace(
             workspace, taxonomy, trace_id, trace_passes, order_of(trace_id), length
         )
-        if readings is None:
+        if shared_trace is None:
             not_at_hand += 1
         else:
-            compared_traces.append(readings)
+            compared_traces.append(shared_trace)
     return SpanInput(
         taxonomy_ref=taxonomy.ref,
         modes=taxonomy.modes,
@@ -132,15 +132,15 @@ def _shared_traces_by_file(
     return sorted(shared_traces, key=lambda trace_id: (path_by_trace.get(trace_id, ""), trace_id))
 
 
-def _trace_readings(
+def _shared_trace(
     workspace: Workspace,
     taxonomy: Taxonomy,
     trace_id: str,
     passes: Mapping[str, Pass],
     known_order: tuple[Order, int] | None,
     length_of: Callable[[str], int | None] | None,
-) -> TraceReadings | None:
-    """Return the readings of a trace in these passes, by annotator.
+) -> SharedTrace | None:
+    """Return a trace with the marks of its annotators in these passes.
 
     ``known_order`` is the order of the trace's spans and their number. The result is None if the
     index of a span is unknown.
@@ -150,10 +150,10 @@ def _trace_readings(
     order, span_count = known_order
     labels = _TraceLabels(workspace, taxonomy, trace_id, order, length_of)
     try:
-        readings = {name: labels.reading(labelling) for name, labelling in passes.items()}
+        marks_by_name = {name: labels.marks(labelling) for name, labelling in passes.items()}
     except UnknownSpan:
         return None
-    return TraceReadings(trace_id, span_count, readings)
+    return SharedTrace(trace_id, span_count, marks_by_name)
 
 
 class _TraceLabels:
@@ -182,7 +182,7 @@ class _TraceLabels:
         for verdict in workspace.verdicts(trace_id=trace_id, taxonomy=ref, pass_number=None):
             self._verdicts[verdict.annotator, verdict.pass_number][verdict.mode] = verdict.value
 
-    def reading(self, labelling: Pass) -> TraceReading:
+    def marks(self, labelling: Pass) -> TraceMarks:
         """Return the places that an annotator marked in a pass, and the spans that were read.
 
         Raises:
@@ -202,7 +202,7 @@ class _TraceLabels:
         answered_modes = {
             mode for mode, value in answers.items() if value is not VerdictValue.UNSURE
         }
-        return TraceReading(
+        return TraceMarks(
             places={mode: tuple(mode_places) for mode, mode_places in places.items()},
             read=self._read_stretches(labelling),
             unanswered=self._modes - answered_modes,
@@ -382,10 +382,10 @@ def _settled_absent(workspace: Workspace, ref: str) -> frozenset[tuple[str, str]
 def _unfinished_counts(passes: Sequence[Pass], which: Which, study: Study | None) -> dict[str, int]:
     """Return the number of traces that each annotator has begun without a pass that counts."""
     if which == "first":
-        readings = [trace_pass for trace_pass in passes if trace_pass.kind in _FIRST_LOOKS]
+        begun_passes = [trace_pass for trace_pass in passes if trace_pass.kind in _FIRST_LOOKS]
     else:
-        readings = [trace_pass for trace_pass in passes if trace_pass.kind.is_labelling]
-    begun = {(reading.annotator, reading.trace_id) for reading in readings}
+        begun_passes = [trace_pass for trace_pass in passes if trace_pass.kind.is_labelling]
+    begun = {(trace_pass.annotator, trace_pass.trace_id) for trace_pass in begun_passes}
     unfinished = begun - counted_passes(passes, which).keys()
     return dict(Counter(name for name, trace in unfinished if is_expected(study, name, trace)))
 
@@ -395,8 +395,7 @@ def _rounds_of_study(workspace: Workspace, taxonomy: Taxonomy) -> dict[str, froz
     study = workspace.study(taxonomy.ref)
     if study is None or len(study.batches) < 2:
         return {}
-    batches = enumerate(study.batches, start=1)
-    return {str(number): frozenset(batch) for number, batch in batches}
+    return {str(number): frozenset(batch) for number, batch in enumerate(study.batches, start=1)}
 
 
 def _retest_verdicts(passes: Sequence[Pass], verdicts: _Verdicts) -> dict[str, VerdictTable]:

@@ -17,7 +17,7 @@ from mast_tui.errors import WorkspaceError
 from mast_tui.figures.bootstrap import Floats
 from mast_tui.figures.experiment import Experiment
 from mast_tui.figures.judge.input import GOLD
-from mast_tui.figures.signatures.bill import SpentOf
+from mast_tui.figures.signatures.costs import UsageOf
 from mast_tui.figures.signatures.model import (
     ALL,
     FAILED,
@@ -149,8 +149,7 @@ def _trace_weights(study: Study, traces: Sequence[str]) -> Floats:
 def _outcomes(facts: Sequence[_TraceFacts], failed_below: float | None) -> NDArray[np.int8]:
     """Return the outcome of each trace: as recorded, or by its score if there is a limit."""
     if failed_below is None:
-        outcomes = [_OUTCOMES.get(trace.outcome, UNKNOWN) for trace in facts]
-        return np.array(outcomes, dtype=np.int8)
+        return np.array([_OUTCOMES.get(trace.outcome, UNKNOWN) for trace in facts], dtype=np.int8)
     score = np.array([trace.score for trace in facts], dtype=float)
     conditions = [np.isnan(score), score < failed_below]
     return np.select(conditions, [UNKNOWN, FAILED], SUCCEEDED).astype(np.int8)
@@ -457,7 +456,7 @@ def experiment_of(
     baseline: str | None = None,
     tested: tuple[str, ...] = (),
     judge: LabelledTraces | None = None,
-    spent_of: SpentOf | None = None,
+    usage_of: UsageOf | None = None,
     prices: Mapping[str, Prices] | None = None,
     change: float = 0.2,
 ) -> Experiment:
@@ -468,7 +467,7 @@ def experiment_of(
         baseline: The arm with which the others are compared; by default the first arm.
         tested: The codes of the modes named beforehand.
         judge: A judge's verdicts on all runs, if ``inputs`` has those of people on a part.
-        spent_of: Returns the tokens and minutes of a run; None for no amounts.
+        usage_of: Returns the tokens and minutes of a run; None for no amounts.
         prices: The prices of models by name.
         change: The planned change of a rate.
 
@@ -486,7 +485,7 @@ def experiment_of(
         baseline=inputs.group_names[0],
         tested=tested,
         judged=None if judge is None else _verdicts_in_order_of(judge, inputs.traces),
-        amounts={} if spent_of is None else _amounts_of_runs(inputs, spent_of, prices or {}),
+        amounts={} if usage_of is None else _amounts_of_runs(inputs, usage_of, prices or {}),
         change=change,
         without_arm=run_count - len(inputs.traces),
     )
@@ -550,7 +549,7 @@ def _verdicts_in_order_of(
 
 
 def _amounts_of_runs(
-    inputs: SignatureInput, spent_of: SpentOf, prices: Mapping[str, Prices]
+    inputs: SignatureInput, usage_of: UsageOf, prices: Mapping[str, Prices]
 ) -> dict[str, Floats]:
     """Return the tokens, minutes and money of each run, NaN if unknown.
 
@@ -558,14 +557,14 @@ def _amounts_of_runs(
     """
     amounts = {name: np.full(len(inputs.traces), np.nan) for name in ("tokens", "minutes", "money")}
     for row, trace in enumerate(inputs.traces):
-        spent = spent_of(trace)
-        if spent is None:
+        usage = usage_of(trace)
+        if usage is None:
             continue
-        if spent.minutes is not None:
-            amounts["minutes"][row] = spent.minutes.sum()
-        if spent.tokens is None:
+        if usage.minutes is not None:
+            amounts["minutes"][row] = usage.minutes.sum()
+        if usage.tokens is None:
             continue
-        input_tokens, output_tokens = spent.tokens.sum(axis=0).tolist()
+        input_tokens, output_tokens = usage.tokens.sum(axis=0).tolist()
         amounts["tokens"][row] = input_tokens + output_tokens
         model = -1 if inputs.stratum_numbers is None else int(inputs.stratum_numbers[row])
         price = prices.get(inputs.stratum_names[model]) if model >= 0 else None

@@ -205,8 +205,8 @@ class _Matching:
 
 
 @dataclass(frozen=True, slots=True)
-class TraceReading:
-    """The reading of one trace by one annotator.
+class TraceMarks:
+    """The places that one annotator marked in one trace, and the spans that the annotator read.
 
     Attributes:
         places: The marked places by mode.
@@ -249,12 +249,12 @@ class TraceReading:
 
 
 @dataclass(frozen=True, slots=True)
-class TraceReadings:
-    """A trace with its number of spans and its readings by annotator."""
+class SharedTrace:
+    """A trace with its number of spans, and the marks of its annotators by name."""
 
     trace_id: str
     spans: int
-    readings: Mapping[str, TraceReading]
+    marks_by_name: Mapping[str, TraceMarks]
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +279,7 @@ class SpanInput:
     modes: tuple[Mode, ...]
     annotators: tuple[str, ...]
     pass_label: str
-    traces: tuple[TraceReadings, ...]
+    traces: tuple[SharedTrace, ...]
     finished: Mapping[str, int]
     not_at_hand: int = 0
     examples: Mapping[str, int] = field(default_factory=dict)
@@ -294,7 +294,7 @@ class SpanInput:
 def covered_stretches(places: Iterable[LabelRange]) -> tuple[Stretch, ...]:
     """Return the stretches of spans that places cover."""
     return merged_stretches(
-        ((marked.first, marked.last + 1) for marked in places), join_touching=True
+        ((label_range.first, label_range.last + 1) for label_range in places), join_touching=True
     )
 
 

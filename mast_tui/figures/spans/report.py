@@ -239,10 +239,9 @@ def span_figures(span_input: SpanInput, resampling: Resampling = RESAMPLING) -> 
         span_input: The marked places, in traces with known spans.
         resampling: The resamples of the traces; none for no intervals.
     """
-    slugs = [mode.slug for mode in span_input.modes]
-    unplaced_modes = never_placed_modes(span_input.traces, slugs)
+    unplaced_modes = never_placed_modes(span_input.traces, [mode.slug for mode in span_input.modes])
     prepared_traces = [
-        PreparedTrace.from_readings(trace, unplaced_modes) for trace in span_input.traces
+        PreparedTrace.from_trace(trace, unplaced_modes) for trace in span_input.traces
     ]
     names = span_input.annotators
     scope = FigureScope("spans_traces", span_input.taxonomy_ref)
@@ -281,7 +280,7 @@ def _figures_of_groups(
     for pair in combinations(span_input.annotators, 2):
         findings = finding_sums(traces, pair, slugs)
         all_findings += findings
-        rows = [row for row, trace in enumerate(traces) if len(trace.readings_of(pair)) == 2]
+        rows = [row for row, trace in enumerate(traces) if len(trace.marks_of(pair)) == 2]
         group = _Group(span_input, pair, [traces[row] for row in rows], findings[rows])
         figures_by_pair[pair] = list(group.figures(resampling))
     if len(figures_by_pair) == 1:
@@ -309,14 +308,16 @@ def _annotator_counts(span_input: SpanInput, name: str) -> Iterator[Figure]:
     - ``not_found``: the labels on spans that the trace does not have.
     - ``no_places``: the traces × modes that the annotator called present without a place.
     """
-    readings = [trace.readings[name] for trace in span_input.traces if name in trace.readings]
+    all_marks = [
+        trace.marks_by_name[name] for trace in span_input.traces if name in trace.marks_by_name
+    ]
     counts = {
-        "traces": len(readings),
-        "reading_recorded": sum(reading.read is not None for reading in readings),
-        "places": sum(len(places) for reading in readings for places in reading.places.values()),
-        "whole_trace": sum(reading.whole_trace for reading in readings),
-        "not_found": sum(reading.not_found for reading in readings),
-        "no_places": sum(len(reading.unplaced) for reading in readings),
+        "traces": len(all_marks),
+        "reading_recorded": sum(marks.read is not None for marks in all_marks),
+        "places": sum(len(places) for marks in all_marks for places in marks.places.values()),
+        "whole_trace": sum(marks.whole_trace for marks in all_marks),
+        "not_found": sum(marks.not_found for marks in all_marks),
+        "no_places": sum(len(marks.unplaced) for marks in all_marks),
     }
     yield from FigureScope("spans_annotator", span_input.taxonomy_ref, subject=(name,)).counts(
         counts
@@ -347,8 +348,9 @@ class _Group:
             slugs: The slugs of the modes on which its figures rest.
             mode: The code of a mode; empty for figures over all modes.
         """
-        sources = Sources("spans", tuple(slugs))
-        return FigureScope(name, self.span_input.taxonomy_ref, mode=mode, sources=sources)
+        return FigureScope(
+            name, self.span_input.taxonomy_ref, mode=mode, sources=Sources("spans", tuple(slugs))
+        )
 
     def figures(self, resampling: Resampling) -> Iterator[Figure]:
         """Yield F1, α and α_U of all modes and of each mode, with counts.

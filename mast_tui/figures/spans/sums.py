@@ -20,9 +20,9 @@ from mast_tui.figures.bootstrap import Floats, ratio
 from mast_tui.figures.spans.input import (
     LEVELS,
     LabelRange,
+    SharedTrace,
     Stretch,
-    TraceReading,
-    TraceReadings,
+    TraceMarks,
     covered_stretches,
     matched_pair_counts,
     merged_stretches,
@@ -132,31 +132,31 @@ LEFT_OUT: Final = 1
 PAIRS: Final = 2
 
 
-class PreparedReading:
-    """The reading of a trace by one annotator, prepared for several figures.
+class PreparedMarks:
+    """The marks of one annotator in a trace, prepared for several figures.
 
     Modes that the annotator never places in any trace count as unanswered.
 
     Attributes:
-        trace_reading: The reading.
+        trace_marks: The marks themselves.
         seen: The stretches of spans that the annotator has read.
     """
 
     def __init__(
-        self, reading: TraceReading, spans: int, never_placed: frozenset[str] = frozenset()
+        self, marks: TraceMarks, spans: int, never_placed: frozenset[str] = frozenset()
     ) -> None:
-        self.trace_reading = reading
+        self.trace_marks = marks
         # A span without a mark may have such a mode.
-        self._modes_unknown_if_unmarked = reading.unanswered | reading.unplaced | never_placed
-        self.seen = reading.seen(spans)
-        self._covered = {mode: covered_stretches(places) for mode, places in reading.places.items()}
+        self._modes_unknown_if_unmarked = marks.unanswered | marks.unplaced | never_placed
+        self.seen = marks.seen(spans)
+        self._covered = {mode: covered_stretches(places) for mode, places in marks.places.items()}
         # Places that only touch stay two units, because they were marked separately.
         self._units = {
             mode: merged_stretches(
                 ((label_range.first, label_range.last + 1) for label_range in places),
                 join_touching=False,
             )
-            for mode, places in reading.places.items()
+            for mode, places in marks.places.items()
         }
 
     def answers(self, mode: str) -> bool:
@@ -165,7 +165,7 @@ class PreparedReading:
 
     def places(self, mode: str) -> tuple[LabelRange, ...]:
         """Return the different places marked with the mode."""
-        return self.trace_reading.places.get(mode, ())
+        return self.trace_marks.places.get(mode, ())
 
     def covered(self, mode: str) -> tuple[Stretch, ...]:
         """Return the stretches of spans that the places of a mode cover."""
@@ -178,40 +178,38 @@ class PreparedReading:
 
 @dataclass(frozen=True, slots=True)
 class PreparedTrace:
-    """A trace with the prepared readings of all annotators."""
+    """A trace with the prepared marks of its annotators by name."""
 
     spans: int
-    readings: Mapping[str, PreparedReading]
+    marks_by_name: Mapping[str, PreparedMarks]
 
     @classmethod
-    def from_readings(
-        cls, trace: TraceReadings, never_placed: Mapping[str, frozenset[str]]
+    def from_trace(
+        cls, trace: SharedTrace, never_placed: Mapping[str, frozenset[str]]
     ) -> PreparedTrace:
-        """Prepare the readings of a trace.
+        """Prepare the marks of a trace.
 
         Args:
             trace: The trace.
             never_placed: The modes that each annotator never places in any trace.
         """
-        readings = {
-            name: PreparedReading(reading, trace.spans, never_placed.get(name, frozenset()))
-            for name, reading in trace.readings.items()
+        all_marks = {
+            name: PreparedMarks(marks, trace.spans, never_placed.get(name, frozenset()))
+            for name, marks in trace.marks_by_name.items()
         }
-        return cls(trace.spans, readings)
+        return cls(trace.spans, all_marks)
 
-    def readings_of(self, names: Sequence[str]) -> list[PreparedReading]:
-        """Return the readings of some annotators."""
-        return [self.readings[name] for name in names if name in self.readings]
+    def marks_of(self, names: Sequence[str]) -> list[PreparedMarks]:
+        """Return the marks of some annotators, without those who have none in the trace."""
+        return [self.marks_by_name[name] for name in names if name in self.marks_by_name]
 
     def unplaced(self, names: Sequence[str]) -> frozenset[str]:
         """Return the modes that any of these annotators calls present without a place."""
-        return frozenset().union(
-            *(reading.trace_reading.unplaced for reading in self.readings_of(names))
-        )
+        return frozenset().union(*(marks.trace_marks.unplaced for marks in self.marks_of(names)))
 
 
 def never_placed_modes(
-    traces: Sequence[TraceReadings], modes: Sequence[str]
+    traces: Sequence[SharedTrace], modes: Sequence[str]
 ) -> dict[str, frozenset[str]]:
     """Return by annotator the modes that the annotator calls present but never places.
 
@@ -219,16 +217,16 @@ def never_placed_modes(
     verdicts would be compared, which can never agree with a place.
 
     Args:
-        traces: The readings of traces.
+        traces: The traces with their marks.
         modes: The slugs of all modes.
     """
     placed_modes: dict[str, set[str]] = {}
     unplaced_modes: dict[str, set[str]] = {}
     for trace in traces:
-        for name, reading in trace.readings.items():
-            with_places = (mode for mode, places in reading.places.items() if places)
+        for name, marks in trace.marks_by_name.items():
+            with_places = (mode for mode, places in marks.places.items() if places)
             placed_modes.setdefault(name, set()).update(with_places)
-            unplaced_modes.setdefault(name, set()).update(reading.unplaced)
+            unplaced_modes.setdefault(name, set()).update(marks.unplaced)
     return {
         name: frozenset(unplaced - placed_modes[name] if placed_modes[name] else modes)
         for name, unplaced in unplaced_modes.items()
@@ -237,7 +235,7 @@ def never_placed_modes(
 
 
 def compared_places(
-    reading: PreparedReading, others: Sequence[PreparedReading], mode: str
+    marks: PreparedMarks, others: Sequence[PreparedMarks], mode: str
 ) -> list[LabelRange]:
     """Return the places of one annotator that are compared with those of others.
 
@@ -245,16 +243,16 @@ def compared_places(
     annotator has seen at least one of its spans.
 
     Args:
-        reading: The annotator's reading of a trace.
-        others: The readings of the same trace by the others.
+        marks: The annotator's marks in a trace.
+        others: The marks of the others in the same trace.
         mode: The slug of the mode.
     """
-    if not reading.answers(mode):
+    if not marks.answers(mode):
         return []
     seen_by_others = [other.seen for other in others if other.answers(mode)]
     return [
         place
-        for place in reading.places(mode)
+        for place in marks.places(mode)
         if any(touches(place, seen) for seen in seen_by_others)
     ]
 
@@ -275,15 +273,13 @@ def finding_sums(
     """
     sums = np.zeros((len(traces), 1 + len(modes), PAIRS + LEVELS))
     for row, trace in enumerate(traces):
-        readings = trace.readings_of(pair)
-        if len(readings) == 2 and any(reading.trace_reading.places for reading in readings):
-            sums[row] = _findings_of_pair(readings[0], readings[1], modes)
+        all_marks = trace.marks_of(pair)
+        if len(all_marks) == 2 and any(marks.trace_marks.places for marks in all_marks):
+            sums[row] = _findings_of_pair(all_marks[0], all_marks[1], modes)
     return sums
 
 
-def _findings_of_pair(
-    ours: PreparedReading, theirs: PreparedReading, modes: Sequence[str]
-) -> Floats:
+def _findings_of_pair(ours: PreparedMarks, theirs: PreparedMarks, modes: Sequence[str]) -> Floats:
     """Return the sums of one trace for ``finding_sums``: (any mode, then each mode) × columns."""
     sums = np.zeros((1 + len(modes), PAIRS + LEVELS))
     # For "any mode", places of different modes with the same spans are one place.
@@ -341,17 +337,19 @@ def span_sums(
     answered = [0] * len(modes)
     rated_by: list[set[str]] = [set() for _ in modes]
     for row, trace in enumerate(traces):
-        readings = [(name, trace.readings[name]) for name in names if name in trace.readings]
+        all_marks = [
+            (name, trace.marks_by_name[name]) for name in names if name in trace.marks_by_name
+        ]
         # Modes with answers by the same annotators share a part of the computation.
         answers_by_raters: dict[tuple[str, ...], _SharedAnswers] = {}
         for mode_index, mode in enumerate(modes):
-            answering = [(name, reading) for name, reading in readings if reading.answers(mode)]
+            answering = [(name, marks) for name, marks in all_marks if marks.answers(mode)]
             # Only spans that an annotator has read are compared.
-            rated_by[mode_index].update(name for name, reading in answering if reading.seen)
+            rated_by[mode_index].update(name for name, marks in answering if marks.seen)
             answered[mode_index] += len(answering) > 1
             raters = tuple(name for name, _ in answering)
             if raters not in answers_by_raters:
-                answers_by_raters[raters] = _SharedAnswers([reading for _, reading in answering])
+                answers_by_raters[raters] = _SharedAnswers([marks for _, marks in answering])
             coverage[row, mode_index] = answers_by_raters[raters].coverage(mode)
             continua[mode_index].append(answers_by_raters[raters].continuum(mode))
     return SpanSums(
@@ -365,21 +363,21 @@ def span_sums(
 class _SharedAnswers:
     """The answers of the same annotators on one trace, for several modes."""
 
-    def __init__(self, readings: Sequence[PreparedReading]) -> None:
-        self._readings = readings
-        self._read_by = ReadBy([reading.seen for reading in readings])
+    def __init__(self, all_marks: Sequence[PreparedMarks]) -> None:
+        self._marks = all_marks
+        self._read_by = ReadBy([marks.seen for marks in all_marks])
         # The results for a mode that no one has marked.
         self._nothing_marked = coverage_sums(self._read_by, ())
         # The number of spans that all annotators have read.
         read_by_all = self._read_by.in_all[-1]
-        no_units: tuple[tuple[Section, ...], ...] = ((),) * len(readings)
+        no_units: tuple[tuple[Section, ...], ...] = ((),) * len(all_marks)
         self._without_units = (
-            Continuum(read_by_all, no_units) if read_by_all and len(readings) > 1 else None
+            Continuum(read_by_all, no_units) if read_by_all and len(all_marks) > 1 else None
         )
 
     def coverage(self, mode: str) -> tuple[float, float, float, float]:
         """Return the sums of the trace for α."""
-        marked = [reading.covered(mode) for reading in self._readings]
+        marked = [marks.covered(mode) for marks in self._marks]
         return coverage_sums(self._read_by, marked) if any(marked) else self._nothing_marked
 
     def continuum(self, mode: str) -> Continuum | None:
@@ -388,7 +386,7 @@ class _SharedAnswers:
         A unit is a marked range of spans. The result is None without such spans or with one
         annotator.
         """
-        units = [reading.units(mode) for reading in self._readings]
+        units = [marks.units(mode) for marks in self._marks]
         if self._without_units is None or not any(units):
             return self._without_units
         return Continuum(self._without_units.length, tuple(map(self._sections_among_read, units)))

@@ -249,5 +249,4 @@ def _sums_by_continuum(
 
     ``sections`` are (row of the continuum, length), with a value for each in ``values``.
     """
-    sums = np.bincount(sections[:, 0], weights=values, minlength=continuum_count)
-    return sums.astype(np.float64)
+    return np.bincount(sections[:, 0], weights=values, minlength=continuum_count).astype(np.float64)

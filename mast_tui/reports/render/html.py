@@ -36,7 +36,9 @@ _USED: Final = ("paper", "ink", "muted", "grid")
 def render_html(report: Report) -> str:
     """Return a report as an HTML page: contents, then sections with tables, charts and texts."""
     environment = page_environment(_TEMPLATES)
-    environment.filters.update(anchor=_anchor_id, display_lines=display_lines)
+    environment.filters.update(
+        anchor=lambda name: re.sub(r"[^A-Za-z0-9._-]+", "-", name), display_lines=display_lines
+    )
     environment.tests.update(
         table=lambda part: isinstance(part, Table),
         chart=lambda part: isinstance(part, Chart),
@@ -45,7 +47,7 @@ def render_html(report: Report) -> str:
     )
     return environment.get_template("report.html.j2").render(
         report=report,
-        heads=_column_heads,
+        columns=_page_columns,
         groups=_cell_groups,
         drawing=lambda chart: Markup(inline_svg(chart)),
         style=Markup(_style_sheet()),
@@ -90,10 +92,6 @@ def _with_visible_characters(value: object) -> object:
     return one_line(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def _anchor_id(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", name)
-
-
 def _style_sheet() -> str:
     """Return the style sheet of a page, with the colours of the light and the dark scheme."""
     light, dark = (
@@ -111,13 +109,22 @@ def _style_sheet() -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Head:
-    """The heading of a column; ``tip`` has its full name and unit."""
+class _PageColumn:
+    """A column of a table on the page.
+
+    Attributes:
+        column: The column.
+        tip: Its full name and unit, the tooltip of its heading.
+        css_class: The CSS class of its cells.
+        has_interval: Whether a cell has an interval.
+        text_length: The length of its longest text, without intervals.
+    """
 
     column: Column
     tip: str
-    kind: str
+    css_class: str
     has_interval: bool
+    text_length: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,34 +134,30 @@ class _Cell:
     Attributes:
         content: The written cell.
         mark: The mark of the row if this is its first cell.
-        kind: The CSS class of the column.
-        letters: The width of the column's numbers in letters.
+        column: The column of the cell.
         ends: The ends of the interval; None without one.
         share: The length of the bar in percent; None without one.
     """
 
     content: Written
     mark: str
-    kind: str
-    letters: int
+    column: _PageColumn
     ends: tuple[float, float] | None
     share: float | None
 
 
-def _column_heads(table: Table) -> list[_Head]:
-    """Return the headings of the visible columns."""
-    heads = []
-    for column in table.visible_columns:
-        tooltip = ", ".join(filter(None, (column.name, unit(column))))
-        heads.append(
-            _Head(
-                column,
-                tooltip,
-                _css_class(table, column),
-                any(_interval_ends(row, column) for row in table.rows),
-            )
+def _page_columns(table: Table) -> list[_PageColumn]:
+    """Return the visible columns of a table."""
+    return [
+        _PageColumn(
+            column,
+            tip=", ".join(filter(None, (column.name, unit(column)))),
+            css_class=_css_class(table, column),
+            has_interval=any(_interval_ends(row, column) for row in table.rows),
+            text_length=max((len(written_cell(row, column).text) for row in table.rows), default=0),
         )
-    return heads
+        for column in table.visible_columns
+    ]
 
 
 def _css_class(table: Table, column: Column) -> str:
@@ -172,22 +175,11 @@ def _css_class(table: Table, column: Column) -> str:
 
 def _cell_groups(table: Table) -> list[list[list[_Cell]]]:
     """Return the cells of a table, as groups of rows of cells."""
-    columns = table.visible_columns
-    css_classes = [_css_class(table, column) for column in columns]
-    text_lengths = [
-        max((len(written_cell(row, column).text) for row in table.rows), default=0)
-        for column in columns
-    ]
+    columns = _page_columns(table)
     return [
         [
             [
-                _table_cell(
-                    row,
-                    column,
-                    row.mark if index == 0 else "",
-                    css_classes[index],
-                    text_lengths[index],
-                )
+                _table_cell(row, column, row.mark if index == 0 else "")
                 for index, column in enumerate(columns)
             ]
             for row in group_rows
@@ -196,13 +188,13 @@ def _cell_groups(table: Table) -> list[list[list[_Cell]]]:
     ]
 
 
-def _table_cell(row: Row, column: Column, mark: str, css_class: str, number_width: int) -> _Cell:
+def _table_cell(row: Row, column: _PageColumn, mark: str) -> _Cell:
     """Return a cell for the template, with the length of its bar in percent."""
-    content = written_cell(row, column)
+    content = written_cell(row, column.column)
     bar_length = None
-    if column.kind is Kind.SHARE and content.value is not None:
+    if column.column.kind is Kind.SHARE and content.value is not None:
         bar_length = round(100 * min(max(content.value, 0), 1), 2)
-    return _Cell(content, mark, css_class, number_width, _interval_ends(row, column), bar_length)
+    return _Cell(content, mark, column, _interval_ends(row, column.column), bar_length)
 
 
 def _interval_ends(row: Row, column: Column) -> tuple[float, float] | None:

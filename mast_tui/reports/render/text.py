@@ -280,13 +280,13 @@ class _Shape:
     def lines(self) -> list[str]:
         """Return the line of headings, and the rows, with a horizontal line before each group."""
         widths = self._column_widths()
-        number_widths = self._number_widths()
+        text_widths = self._text_widths()
         heads = []
         for column, width in zip(self.columns, widths, strict=True):
             title = one_line(column.title)
             if is_numeric(column):
                 # The heading ends with the numbers, before their intervals.
-                title = " " * (number_widths[column.key] - cell_len(title)) + title
+                title = " " * (text_widths[column.key] - cell_len(title)) + title
             heads.append(padded(title, width))
         lines = [(" " * self._mark_width() + GAP.join(heads)).rstrip()]
         rows = zip(self.table.rows, self.cells, strict=True)
@@ -296,7 +296,7 @@ class _Shape:
             for row, cells in islice(rows, len(group)):
                 lines.append(
                     set_cell_size(one_line(row.mark), self._mark_width())
-                    + self._row_line(cells, widths, number_widths)
+                    + self._row_line(cells, widths, text_widths)
                 )
         return lines
 
@@ -304,7 +304,7 @@ class _Shape:
         self,
         cells: Mapping[str, Written],
         widths: Sequence[int],
-        number_widths: Mapping[str, int],
+        text_widths: Mapping[str, int],
     ) -> str:
         """Return the line of a row; cells of a joined range have one text."""
         parts = []
@@ -312,19 +312,19 @@ class _Shape:
             column = self.columns[start]
             range_width = sum(widths[start:end]) + len(GAP) * (end - start - 1)
             cell = cells[column.key]
-            text = cell.reason or self._cell_text(cell, column, number_widths[column.key])
+            text = cell.reason or self._cell_text(cell, column, text_widths[column.key])
             parts.append(padded(text, range_width))
         return GAP.join(parts).rstrip()
 
-    def _cell_text(self, cell: Written, column: Column, number_width: int) -> str:
+    def _cell_text(self, cell: Written, column: Column, text_width: int) -> str:
         """Return the text of a cell: its bar, its number aligned to the right, and its interval.
 
-        ``number_width`` is the width of the column's bar and number together.
+        ``text_width`` is the width of the column's bar and text together, without intervals.
         """
         if not is_numeric(column) or not cell.text:
             return cell.text
         bar = self._bar_text(cell, column)
-        text_room = number_width - cell_len(bar)
+        text_room = text_width - cell_len(bar)
         interval = (
             f" {cell.interval}" if cell.interval and column.key not in self.without_interval else ""
         )
@@ -337,8 +337,8 @@ class _Shape:
         full, eighths = divmod(round(min(max(cell.value, 0), 1) * _BAR * 8), 8)
         return ("█" * full + (_EIGHTHS[eighths] if eighths else "")).ljust(_BAR) + " "
 
-    def _number_widths(self) -> dict[str, int]:
-        """Return the width of the bars and numbers of each column, by key."""
+    def _text_widths(self) -> dict[str, int]:
+        """Return the width of each column's bars and texts, without intervals, by key."""
         widths = {}
         for column in self.columns:
             cells = [row[column.key] for row in self.cells]
@@ -346,7 +346,7 @@ class _Shape:
                 map(cell_len, (self._bar_text(cell, column) + cell.text for cell in cells)),
                 default=0,
             )
-            # A heading may extend over intervals. Without intervals, the numbers need its width.
+            # A heading may extend over intervals. Without intervals, the texts need its width.
             if column.key in self.without_interval or not any(cell.interval for cell in cells):
                 widest = max(widest, self._heading_width(column, widest))
             widths[column.key] = widest
@@ -370,12 +370,12 @@ class _Shape:
 
     def _column_widths(self) -> list[int]:
         """Return the widths of the columns, with room for the reasons in joined ranges."""
-        number_widths = self._number_widths()
+        text_widths = self._text_widths()
         last_name_index = name_column_count(self.columns) - 1
         widths = []
         for index, column in enumerate(self.columns):
             texts = (
-                self._cell_text(cells[column.key], column, number_widths[column.key])
+                self._cell_text(cells[column.key], column, text_widths[column.key])
                 for cells in self.cells
             )
             widest = max(map(cell_len, texts), default=0)

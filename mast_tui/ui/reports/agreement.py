@@ -14,7 +14,7 @@ from mast_tui.adjudication import OrderOf, SpanOrders, read_work_by_trace
 from mast_tui.errors import MastError
 from mast_tui.figures.agreement.report import Agreement, StudyInput, agreement_figures
 from mast_tui.figures.bootstrap import NO_RESAMPLING, RESAMPLING
-from mast_tui.figures.judge.confusion import Compared, compared_units
+from mast_tui.figures.judge.confusion import ComparedUnits, compared_units
 from mast_tui.figures.judge.input import GOLD, GoldReference, JudgeInput, judge_input_from_workspace
 from mast_tui.figures.judge.report import JudgeReport, judge_report
 from mast_tui.figures.record import Sources
@@ -151,7 +151,7 @@ class JudgeFigures:
 
     report: JudgeReport | None = None
     judge_input: JudgeInput | None = None
-    confusion: Compared | None = None
+    confusion: ComparedUnits | None = None
     section: ReportSection | None = None
     judges: tuple[str, ...] = ()
     references: tuple[str, ...] = ()

@@ -13,12 +13,12 @@ from mast_tui.figures.agreement.drill_down import (
 )
 from mast_tui.figures.agreement.report import StudyInput
 from mast_tui.figures.agreement.sets import COMPLETE
-from mast_tui.figures.judge.confusion import Compared
+from mast_tui.figures.judge.confusion import ComparedUnits
 from mast_tui.figures.judge.input import JudgeInput
 from mast_tui.figures.record import Sources
 from mast_tui.figures.spans.input import LabelRange, SpanInput
 from mast_tui.figures.spans.sums import (
-    PreparedReading,
+    PreparedMarks,
     PreparedTrace,
     compared_places,
     never_placed_modes,
@@ -112,7 +112,7 @@ def compare_people(study: StudyInput, sources: Sources) -> ComparedTraces:
 
 
 def compare_judge(
-    judge_input: JudgeInput, confusion: Compared, modes: Sequence[str]
+    judge_input: JudgeInput, confusion: ComparedUnits, modes: Sequence[str]
 ) -> ComparedTraces:
     """List the answers of a judge and its reference on some modes, errors first.
 
@@ -167,12 +167,12 @@ def compare_spans(span_input: SpanInput, sources: Sources) -> ComparedTraces:
     never_placed = never_placed_modes(span_input.traces, [mode.slug for mode in span_input.modes])
     rows = []
     for trace in span_input.traces:
-        readings = PreparedTrace.from_readings(trace, never_placed).readings
+        marks_by_name = PreparedTrace.from_trace(trace, never_placed).marks_by_name
         for mode in sources.modes:
             answering = {
-                name: readings[name]
+                name: marks_by_name[name]
                 for name in names
-                if name in readings and readings[name].answers(mode)
+                if name in marks_by_name and marks_by_name[name].answers(mode)
             }
             row = _places_row(trace.trace_id, mode, answering)
             if row is not None:
@@ -182,7 +182,7 @@ def compare_spans(span_input: SpanInput, sources: Sources) -> ComparedTraces:
 
 
 def _places_row(
-    trace_id: str, mode: str, readings: Mapping[str, PreparedReading]
+    trace_id: str, mode: str, marks_by_name: Mapping[str, PreparedMarks]
 ) -> TraceAnswers | None:
     """Return the places of several people for a mode of a trace; None if none is compared.
 
@@ -190,15 +190,15 @@ def _places_row(
     """
     compared = [
         compared_places(
-            reading, [other for other in readings.values() if other is not reading], mode
+            marks, [other for other in marks_by_name.values() if other is not marks], mode
         )
-        for reading in readings.values()
+        for marks in marks_by_name.values()
     ]
     compared_count = sum(map(len, compared))
     if not compared_count:
         return None
     unmatched_count = _unmatched_count(compared)
-    unread_count = sum(len(reading.places(mode)) for reading in readings.values()) - compared_count
+    unread_count = sum(len(marks.places(mode)) for marks in marks_by_name.values()) - compared_count
     notes = (
         (unmatched_count, f"{unmatched_count} of {compared_count} differ"),
         (unread_count, f"{unread_count} not read by others"),
@@ -206,7 +206,7 @@ def _places_row(
     return TraceAnswers(
         trace_id,
         mode,
-        answers={name: _ranges_text(reading.places(mode)) for name, reading in readings.items()},
+        answers={name: _ranges_text(marks.places(mode)) for name, marks in marks_by_name.items()},
         disagreement=unmatched_count,
         any_present=True,
         note=", ".join(text for count, text in notes if count),

@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 
 from mast_tui.figures.source.agreement import span_input_from_workspace
-from mast_tui.figures.spans.input import LabelRange, SpanInput, TraceReading
+from mast_tui.figures.spans.input import LabelRange, SpanInput, TraceMarks
 from mast_tui.gold import Order
 from mast_tui.labels import WHOLE_TRACE, AnnotatorKind, PassKind
 from mast_tui.workspace import Workspace, store_judgement
@@ -31,8 +31,8 @@ def input_of(annotated: AnnotatedWorkspace, *annotators: str, **changes: object)
     return span_input_from_workspace(annotated.workspace, TAXONOMY, names, **options)  # type: ignore[arg-type]
 
 
-def readings(study: SpanInput) -> dict[tuple[str, str], TraceReading]:
-    return {(t.trace_id, name): r for t in study.traces for name, r in t.readings.items()}
+def readings(study: SpanInput) -> dict[tuple[str, str], TraceMarks]:
+    return {(t.trace_id, name): r for t in study.traces for name, r in t.marks_by_name.items()}
 
 
 def test_labels_become_places_and_others_are_counted() -> None:

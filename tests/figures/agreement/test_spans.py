@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from mast_tui.figures.agreement.coefficients import MISSING
 from mast_tui.figures.record import Figure
-from mast_tui.figures.spans.input import LabelRange, SpanInput, Stretch, TraceReading, TraceReadings
+from mast_tui.figures.spans.input import LabelRange, SharedTrace, SpanInput, Stretch, TraceMarks
 from mast_tui.figures.spans.report import THRESHOLDS
 from mast_tui.taxonomy.model import Mode
 from tests.figures.agreement.build_reports import figures_in
@@ -32,12 +32,12 @@ def reading(
     read: tuple[Stretch, ...] | None = None,
     unanswered: tuple[str, ...] = (),
     unplaced: tuple[str, ...] = (),
-) -> TraceReading:
+) -> TraceMarks:
     """Return the reading of a trace with these marked places."""
     places_by_mode = {
         mode.slug: tuple(span for slug, span in marked if slug == mode.slug) for mode in MODES
     }
-    return TraceReading(
+    return TraceMarks(
         {mode: places for mode, places in places_by_mode.items() if places},
         read,
         frozenset(unanswered),
@@ -45,7 +45,7 @@ def reading(
     )
 
 
-def study(*traces: Mapping[str, TraceReading], spans: int = 10) -> SpanInput:
+def study(*traces: Mapping[str, TraceMarks], spans: int = 10) -> SpanInput:
     """Return a study of these readings of traces."""
     names = sorted({name for readings in traces for name in readings})
     return SpanInput(
@@ -53,12 +53,12 @@ def study(*traces: Mapping[str, TraceReading], spans: int = 10) -> SpanInput:
         modes=MODES,
         annotators=tuple(names),
         pass_label="1",
-        traces=tuple(TraceReadings(f"t{i}", spans, by_name) for i, by_name in enumerate(traces)),
+        traces=tuple(SharedTrace(f"t{i}", spans, by_name) for i, by_name in enumerate(traces)),
         finished={name: sum(name in by_name for by_name in traces) for name in names},
     )
 
 
-def report(*traces: Mapping[str, TraceReading], spans: int = 10, rounds: int = 0) -> dict[str, Any]:
+def report(*traces: Mapping[str, TraceMarks], spans: int = 10, rounds: int = 0) -> dict[str, Any]:
     return span_document(study(*traces, spans=spans), rounds=rounds)
 
 
@@ -221,7 +221,7 @@ def test_undefined_figures_have_their_reason() -> None:
 
 
 def test_document_has_its_traces_readings_and_resamples() -> None:
-    ann = TraceReading({"a": (LabelRange(1, 1),)}, ((0, 4),), whole_trace=2, not_found=1)
+    ann = TraceMarks({"a": (LabelRange(1, 1),)}, ((0, 4),), whole_trace=2, not_found=1)
     span_input = replace(study({"ann": ann, "bob": reading()}), not_at_hand=3, examples={"bob": 2})
     document = span_document(span_input, rounds=100, seed=4)
     assert document["traces"] == {"compared": 1, "not_at_hand": 3, "examples_left_out": {"bob": 2}}
@@ -274,7 +274,7 @@ NAMES = ("a", "b", "c")
 
 
 @st.composite
-def readings(draw: st.DrawFn) -> TraceReading:
+def readings(draw: st.DrawFn) -> TraceMarks:
     def label_range() -> LabelRange:
         first = draw(st.integers(0, SPANS - 1))
         return LabelRange(first, min(SPANS - 1, first + draw(st.integers(0, 3))))
@@ -315,7 +315,7 @@ def expanded(span_input: SpanInput, slug: str) -> Figure:
         for span in range(trace.spans):
             column = []
             for name in span_input.annotators:
-                reading = trace.readings.get(name)
+                reading = trace.marks_by_name.get(name)
                 by_mode = {} if reading is None else reading.places
                 ranges = (p for ranges_of_mode in by_mode.values() for p in ranges_of_mode)
                 is_read = reading is not None and (

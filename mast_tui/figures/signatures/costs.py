@@ -23,7 +23,7 @@ from mast_tui.traces.model import Span, Trace
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Spent:
+class SpanUsage:
     """The tokens and minutes of each span of a run, in reading order; None if not recorded.
 
     ``tokens`` is spans × (input tokens, output tokens), ``minutes`` the time until the next span.
@@ -45,7 +45,7 @@ class Spent:
         return amounts
 
 
-SpentOf = Callable[[str], Spent | None]
+UsageOf = Callable[[str], SpanUsage | None]
 """Returns the tokens and minutes of a trace by its id; None if its file cannot be read."""
 
 
@@ -55,7 +55,7 @@ AMOUNTS: Final = ("tokens", "input_tokens", "output_tokens", "minutes")
 
 def costs(
     inputs: SignatureInput,
-    spent_of: SpentOf,
+    usage_of: UsageOf,
     is_counted: Flags,
     fatal_by_definition: Mapping[str, Flags],
     group: GroupScope,
@@ -67,32 +67,32 @@ def costs(
 
     Args:
         inputs: The labels and traces of the report.
-        spent_of: Returns the tokens and minutes of a trace; called once for each trace.
+        usage_of: Returns the tokens and minutes of a trace; called once for each trace.
         is_counted: A mask of the chosen traces.
         fatal_by_definition: A mask of the fatal labels in ``inputs.places``, for each definition of
             a fatal label.
         group: The group of the traces.
     """
     rows = np.flatnonzero(is_counted).tolist()
-    spent_by_row = {
-        row: spent for row in rows if (spent := spent_of(inputs.traces[row])) is not None
+    usage_by_row = {
+        row: usage for row in rows if (usage := usage_of(inputs.traces[row])) is not None
     }
     for definition, is_fatal in fatal_by_definition.items():
-        yield from _cost_figures(inputs, is_fatal, rows, spent_by_row, group, definition)
+        yield from _cost_figures(inputs, is_fatal, rows, usage_by_row, group, definition)
 
 
 def _cost_figures(
     inputs: SignatureInput,
     is_fatal: Flags,
     rows: Sequence[int],
-    spent_by_row: Mapping[int, Spent],
+    usage_by_row: Mapping[int, SpanUsage],
     group: GroupScope,
     definition: str,
 ) -> Iterator[Figure]:
     """Yield the counts of traces and the sums of each amount, by one definition of fatal labels.
 
     ``is_fatal`` is a mask of the fatal labels in ``inputs.places``. ``rows`` are the indices of the
-    chosen traces. ``spent_by_row`` has the traces with readable files, by the same indices.
+    chosen traces. ``usage_by_row`` has the traces with readable files, by the same indices.
     """
     first_fatal_spans = first_fatal(inputs, is_fatal).first
     places = inputs.places
@@ -107,11 +107,11 @@ def _cost_figures(
     trace_counts = {
         "traces": len(rows),
         "with_fatal": sum(row in fatal_modes for row in rows),
-        "at_hand": len(spent_by_row),
+        "at_hand": len(usage_by_row),
     }
     yield from scope.counts(trace_counts, condition=definition)
     codes = [mode.code for mode in inputs.modes]
-    amounts_by_row = {row: spent.amounts() for row, spent in spent_by_row.items()}
+    amounts_by_row = {row: usage.amounts() for row, usage in usage_by_row.items()}
     for name in AMOUNTS:
         runs = [
             _Run(amounts[name], int(first_fatal_spans[row]), sorted(fatal_modes.get(row, ())))
@@ -171,27 +171,27 @@ def _amount_figures(
             yield mode_scope.number("used_after", value, condition=condition)
 
 
-def spent_from(trace_of: Callable[[str], Trace | None]) -> SpentOf:
+def usage_from(trace_of: Callable[[str], Trace | None]) -> UsageOf:
     """Return a function that returns the tokens and minutes of a trace by its id.
 
     Args:
         trace_of: Returns a trace that was read to its end, or None if its file cannot be read.
     """
 
-    def spent_of(trace_id: str) -> Spent | None:
+    def usage_of(trace_id: str) -> SpanUsage | None:
         trace = trace_of(trace_id)
-        return None if trace is None else spent_in(trace)
+        return None if trace is None else usage_in(trace)
 
-    return spent_of
+    return usage_of
 
 
-def spent_in(trace: Trace) -> Spent:
+def usage_in(trace: Trace) -> SpanUsage:
     """Return the tokens and minutes of each span of a trace, as far as the trace has been read.
 
     The minutes of a span are those from its start to the start of the next span.
     """
     spans = [trace.span(index) for index in range(len(trace))]
-    return Spent(_tokens_by_span(spans), _minutes_by_span(spans))
+    return SpanUsage(_tokens_by_span(spans), _minutes_by_span(spans))
 
 
 def _tokens_by_span(spans: list[Span]) -> NDArray[np.int64] | None:
