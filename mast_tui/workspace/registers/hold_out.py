@@ -154,6 +154,9 @@ def _random_number_of(trace_id: str, seed: int) -> float:
 
 
 def _shares_text(shares: Mapping[int, float]) -> str:
+    """Return the shares of all traces, from shares of which calibration's is of the rest."""
+    rest = 1 - shares.get(0, 0.0)
     return ", ".join(
-        f"{share:g}" + (f" (seed {seed})" if seed else "") for seed, share in shares.items()
+        f"{share * rest:g} for calibration" if seed == CALIBRATION_SEED else f"{share:g} for tests"
+        for seed, share in shares.items()
     )
