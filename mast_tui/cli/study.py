@@ -66,7 +66,7 @@ from mast_tui.traces.library import scan
 from mast_tui.workspace.outputs import outputs_beside
 from mast_tui.workspace.paths import suggested_name
 from mast_tui.workspace.records import TraceRecord
-from mast_tui.workspace.registers.hold_out import TracePart, set_split, trace_part
+from mast_tui.workspace.registers.hold_out import TracePart, set_split, shares_set_aside, trace_part
 
 if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
@@ -332,8 +332,7 @@ def set_command(request: StudySetRequest) -> None:
 
     if request.split is not None:
         set_split(workspace, *_split_shares(request.split))
-        parts = Counter(trace_part(workspace, trace_id) for trace_id in study.traces)
-        say("split: " + ", ".join(f"{parts[part]} {part}" for part in TracePart))
+    _report_split(workspace, study)
     changed = set_study(workspace, _person_who_changes(workspace, request.common.annotator), study)
     _print_study(workspace, study, changed=changed, as_json=request.as_json)
 
@@ -621,7 +620,15 @@ def show_command(request: StudyShowRequest) -> None:
     print_progress(rows)
     if traces_needed:
         click.echo(_needed_text(traces_needed, taxonomy))
+    _report_split(workspace, study)
     _report_outside_work(workspace, study)
+
+
+def _report_split(workspace: Workspace, study: Study) -> None:
+    """Report on stderr the sizes of the parts in which the traces of the study are, if any."""
+    if shares_set_aside(workspace):
+        parts = Counter(trace_part(workspace, trace_id) for trace_id in study.traces)
+        say("split: " + ", ".join(f"{parts[part]} {part}" for part in TracePart))
 
 
 def _report_outside_work(workspace: Workspace, study: Study) -> None:

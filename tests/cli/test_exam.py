@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from mast_tui.judges.rules import RULES, RulesJudge
+from mast_tui.judges.rules import RulesJudge
 from mast_tui.workspace.registers.look_here import look_here, spans_to_look_at
 from tests.cli.conftest import COLUMNS, Cli, open_workspace
 from tests.exchange.corpus import corpus
@@ -181,20 +181,17 @@ def test_a_judge_of_the_workspace_is_scored_on_gold(cli: Cli, tmp_path: Path) ->
     rows += [f"{others[0]},judge:x,{mode},present,/history/2" for mode in ("1.3", "2.3")]
     rows += [f"{t},{name},,finished," for name in ("ann", "judge:x") for t in (first, *others)]
     cli.label(*rows, columns=f"{COLUMNS},span_first")
-    judges = cli.json("exam", "--set", "gold", "--judge", "rules", "--judge", "judge:x")["judges"]
+    options = ("--set", "gold", "--judge", "rules", "--judge", "judge:x", "--html", "exam.html")
+    judges = cli.json("exam", *options)["judges"]
     table = judges[RulesJudge().name]["verdicts"]["modes"]["1.3"]
     assert (table["n"], table["true_negatives"], table["false_negatives"]) == (4, 3, 1)
     # People left 2.3 open.
     assert judges["judge:x"]["places"]["joint"]["named"] == 1
-    cli.ok("judge", "set", "--judge", "rules", "--rules", "all", "--quiet")
-    names = (RulesJudge().name, RulesJudge(RULES).name)
-    options = [word for name in names for word in ("--judge", name)]
-    cli.ok("exam", "--set", "gold", *options, "--html", "exam.html")
     page = (tmp_path / "exam.html").read_text("utf-8")
     ids = re.findall(r'\bid="([^"]+)"', page)
     assert len(set(ids)) == len(ids)
     titles = re.findall(r"<h2[^>]*><bdi>(.*?)</bdi></h2>", page)
-    assert titles == ["Places", "Judges", *names]
+    assert titles == ["Places", "Judges", *judges]
 
 
 def test_places_of_trail_count_by_span_and_category(cli: Cli, tmp_path: Path) -> None:

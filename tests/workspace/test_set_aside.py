@@ -101,9 +101,7 @@ def test_examples_of_runs_are_recorded_unless_they_are_held_out(workspace: Works
     set_aside(workspace, 0.5)
     inside = sorted(held_out_traces(workspace))
     first, second, third, fourth = sorted(set(IDS) - set(inside))[:4]
-    workspace.start_run(
-        "judge:shows-an-unknown-trace", MAST.ref, settings=settings_showing(inside[0])
-    )
+    workspace.start_run("judge:n@1", MAST.ref, settings=settings_showing(inside[0]))
     workspace.register_trace(TraceRecord(inside[0]))
     with pytest.raises(WorkspaceError, match=f"'{inside[0]}' is set aside"):
         workspace.start_run(JUDGE, MAST.ref, settings=settings_showing(first, inside[0]))

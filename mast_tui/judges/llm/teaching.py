@@ -340,7 +340,7 @@ def make_default(workspace: Workspace, taxonomy_ref: str, judge: str) -> None:
     """
     taught = versions(workspace, taxonomy_ref)
     if judge not in taught.keys() | {version.parent for version in taught.values()}:
-        raise TeachingError("J can use only a version that t has made, and the judge before it")
+        raise TeachingError("only a taught version, or the judge before it, can be the default")
     setting = f"{_DEFAULTS_SETTING}:{taxonomy_ref}"
     with workspace.transaction():
         default_history = _read_records(workspace, setting, tuple[str, ...])

@@ -146,8 +146,11 @@ def _random_number_of(trace_id: str, seed: int) -> float:
 
 def _already_set_aside(shares: Mapping[int, float], noun: str) -> WorkspaceError:
     """Return the error that other shares are set aside; ``noun`` is what the user may keep."""
+    # The share for calibration is stored as a part of the traces that are not for tests.
+    rest = 1 - shares.get(0, 0.0)
     shares_text = ", ".join(
-        f"{share:g}" + (f" (seed {seed})" if seed else "") for seed, share in shares.items()
+        f"{share * rest:g} for calibration" if seed == CALIBRATION_SEED else f"{share:g} for tests"
+        for seed, share in shares.items()
     )
     return WorkspaceError(
         f"{shares_text} of the traces are already set aside in this workspace, and prompts may "
