@@ -232,8 +232,8 @@ def _turn_of_wire_message(record: Fields, kind: str, payload: Fields) -> Turn | 
         case "ToolCall":
             return record_turn(record, call_piece(payload, "", ASSISTANT))
         case "ToolResult":
-            result = fields_of(payload.get("return_value"))
-            return record_turn(record, _kimi_result(result, name_in(payload, "tool_call_id")))
+            result = fields_of(payload.get("return_value")) or payload
+            return record_turn(record, _kimi_result(result, name_in(payload, "tool_call_id", "id")))
         case "SubagentEvent":
             event = fields_of(payload.get("event"))
             return _turn_of_wire_message(record, kind_of(event), fields_of(event.get("payload")))
