@@ -232,8 +232,8 @@ def _turn_of_wire_message(record: Fields, kind: str, payload: Fields) -> Turn | 
         case "ToolCall":
             return record_turn(record, call_piece(payload, "", ASSISTANT))
         case "ToolResult":
-            result = fields_of(payload.get("return_value"))
-            return record_turn(record, _kimi_result(result, name_in(payload, "tool_call_id")))
+            result = fields_of(payload.get("return_value")) or payload
+            return record_turn(record, _kimi_result(result, name_in(payload, "tool_call_id", "id")))
         case "SubagentEvent":
             event = fields_of(payload.get("event"))
             return _turn_of_wire_message(record, kind_of(event), fields_of(event.get("payload")))
@@ -285,6 +285,8 @@ _COPILOT_SILENT_TYPES: Final = name_set("""
     assistant.streaming_delta hook.start tool.execution_progress tool.execution_partial_result
     tool.user_requested user_message.transformed pending_messages.modified permission.requested
     permission.completed session.tools_updated session.background_tasks_changed
+    session.mcp_server_status_changed session.mcp_servers_loaded session.managed_settings_resolved
+    model.call_start assistant.message_start assistant.idle
 """)
 _COPILOT_FAILURE_TYPES: Final = name_set("""
     session.error abort hook.end subagent.failed model.call_failure
@@ -350,8 +352,11 @@ class _CopilotTranslator:
             self._session.tokens = _copilot_session_tokens(data)
             return None
         is_successful_hook = kind == "hook.end" and data.get("success") is not False
-        if kind in _COPILOT_SILENT_TYPES or is_successful_hook:
+        is_successful_call = kind == "model.call_finished" and data.get("outcome") == "success"
+        if kind in _COPILOT_SILENT_TYPES or is_successful_hook or is_successful_call:
             return None
+        if "data" not in record:  # the result that ``copilot --output-format json`` prints last
+            return unknown_record_turn(record)
         text = text_in(data, "message", "content", "summaryContent", "reason") or dump_text(data)
         return record_turn(record, log_piece(text, kind, failed=kind in _COPILOT_FAILURE_TYPES))
 

@@ -326,7 +326,7 @@ class _Timeline:
     def _show_output(self, open_row: _OpenRow) -> None:
         """Show the output of a row, unless one of the last spans under the row contains it."""
         row = open_row.row
-        text = None if row.output is None else self._unshown_output(open_row)
+        text = None if row.output in _NO_OUTPUTS else self._unshown_output(open_row)
         if text is None or self._is_message_shown(text):
             return
         first_step = max(open_row.step_count_before, len(self._steps) - _COMPARED_STEPS_OF_ROW)
@@ -668,6 +668,7 @@ def _is_same_execution(outer_row: SpanRow, row: SpanRow) -> bool:
     return canonical_arguments(outer_row.input) == canonical_arguments(row.input)
 
 
+_NO_OUTPUTS: Final = (None, "null", "None")
 _MAIN_FIELDS: Final = names("output input answer result response content text question query task")
 """The fields with the main text of an input or output, the most important first."""
 
