@@ -323,13 +323,20 @@ class Queue:
         subject = f"{people} {'has' if len(names) == 1 else 'have'} finished this trace"
         if entry.access is Access.UNFINISHED:
             return (
-                f"{subject}. You have begun it: their labels stay hidden until you have finished "
-                "it too."
+                f"{subject}. You have begun to label it: their labels stay hidden until you have "
+                "finished it too."
             )
         effect = f"{key_of('adjudicate.enter')} opens them to you as adjudicator."
         if self.contents.may_retest:  # the text must not reveal which traces are retests
             return f"{subject}: their labels are hidden from you for now. {effect}"
         return f"{subject}, you have not: their labels are hidden from you. {effect}"
+
+    def must_be_finished(self, trace_id: str) -> bool:
+        """Return whether the adjudicator must first finish the own labels of a trace."""
+        return any(
+            entry.trace_id == trace_id and entry.access is Access.UNFINISHED
+            for entry in self.contents.entries
+        )
 
     def hidden_traces(self) -> list[str]:
         """Return the ids of the traces that the adjudicator has neither labelled nor taken on."""

@@ -619,7 +619,13 @@ class AdjudicateScreen(BaseScreen):
         )
 
     def _ask_to_take_on(self, trace_id: str) -> None:
-        """Ask whether to adjudicate a hidden trace or all of them, and begin."""
+        """Ask whether to adjudicate a hidden trace or all of them, and begin.
+
+        Show a hint if the annotator must finish the trace first.
+        """
+        if self.queue.must_be_finished(trace_id):
+            self._say_to_finish()
+            return
         contents = self.queue.contents
         hidden_ids = self.queue.hidden_traces()
         answers = [("a", "adjudicate it"), ("n", "leave it hidden")]
@@ -652,13 +658,15 @@ class AdjudicateScreen(BaseScreen):
         if started_ids is None:
             return
         if not started_ids:
-            key = self.mast.key_of("annotate.finish")
-            self.hints.say(
-                f"You have begun to label this trace: finish it ({key}), then adjudicate",
-                error=True,
-            )
+            self._say_to_finish()
             return
         self._start_reading(opened)
+
+    def _say_to_finish(self) -> None:
+        key = self.mast.key_of("annotate.finish")
+        self.hints.say(
+            f"You have begun to label this trace: finish it ({key}), then adjudicate", error=True
+        )
 
     # Deciding
 

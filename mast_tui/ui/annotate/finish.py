@@ -551,10 +551,16 @@ class Finish(ScreenPart):
         if session.others_shown:
             await self._show_hidden(session)
             return
-        if not await self._run(session.hides_something):
+        may_show_others = await self._run(session.may_show_others)
+        if session.suggestions_visible and not may_show_others:
             self._hints.say("No one else has labelled this trace, so there is nothing to show")
             return
         question = "This is recorded, and you can no longer undo the finish."
+        if not may_show_others:
+            question = (
+                "No one else has labelled this trace: you see only suggestions and the outcome. "
+                + question
+            )
         if await self._run(partial(_may_retest, session)):
             question += (
                 " In this study some finished traces repeat: you label them again, with "

@@ -404,12 +404,13 @@ class _PendingSuggestions:
 def _no_suggestion_text(session: Session, context: MastApp) -> str:
     """Return the reason why there is no suggestion to go to."""
     if not session.suggestions_visible:
+        key = context.key_of("annotate.reveal")
         if session.finished:
-            key = context.key_of("annotate.reveal")
             return f"Suggestions are hidden until you look at what others say ({key})"
-        if session.outcome_visible:
-            return "The study shows no suggestions here before you finish the trace"
-        return "You work blind: suggestions are hidden until you finish"
+        subject = (
+            "The study hides suggestions here" if session.outcome_visible else "You work blind"
+        )
+        return f"{subject}: {key} shows suggestions after you finish the trace"
     if session.suggestions:
         return "All suggestions on this trace are answered"
     key = context.key_of("annotate.judge")
