@@ -206,8 +206,7 @@ class Queue:
         ]
         if not case_rows:
             return []
-        finished_text = "nothing left" if self.lists_agreed else "✓"
-        summary = f"{cases.open_count} left" if cases.open_count else finished_text
+        summary = f"{cases.open_count} left" if cases.open_count else "✓"
         return [self._trace_row(cases.trace_id, RowState.TRACE, summary), *case_rows]
 
     def _locked_rows(self) -> list[QueueRow]:
@@ -283,8 +282,12 @@ class Queue:
         locked_count = len(self._locked_rows())
         # While all conflicts are hidden, "nothing left" would be wrong.
         parts = self._conflict_counts() if self.cases or not locked_count else []
-        if locked_count:
-            parts.insert(1, f"{counted(locked_count, 'trace')} hidden")
+        # The number of planned retests among the other hidden traces must not be visible.
+        begun_count = sum(entry.access is Access.UNFINISHED for entry in self.contents.entries)
+        if locked_count > begun_count:
+            parts.insert(1, f"{counted(locked_count - begun_count, 'trace')} hidden")
+        if begun_count:
+            parts.append(f"{counted(begun_count, 'trace')} to finish first")
         return parts
 
     def _conflict_counts(self) -> list[str]:

@@ -97,6 +97,13 @@ _DECIDING_ACTIONS: Final = (
 )
 """The names of actions that need a conflict. Without one, they have no hints."""
 
+_FIRST_HINTS: Final[Mapping[RowState, Mapping[str, str]]] = {
+    RowState.CHANGED: {"confirm": "confirm"},
+    RowState.DECIDED: {"reason": "reason"},
+    RowState.AGREED: {"overrule": "overrule"},
+}
+"""The first hints on a row, by its state."""
+
 
 @dataclass(frozen=True, slots=True)
 class CaseAtCursor:
@@ -405,13 +412,13 @@ class AdjudicateScreen(BaseScreen):
         case = self.queue.current_case
         self._presence_key = None if cases is None or case is None else cases.presence_key(case.id)
         self._move_presence(self._presence_key)
-        first_hints = {}
-        if row is not None and row.state is RowState.CHANGED:
-            first_hints = {"confirm": "confirm"}
-        elif row is not None and row.trace_id in self.queue.hidden_traces():
+        first_hints = _FIRST_HINTS.get(RowState.TRACE if row is None else row.state, {})
+        if row is not None and row.trace_id in self.queue.hidden_traces():
             first_hints = {"enter": "adjudicate it"}
         elif case is not None and case.is_open and not case.is_verdict:
             first_hints = {"side_1": "take a side", "both": "both", "nobody": "drop places"}
+        if self.queue.cases and not self._left_text():
+            first_hints = {**first_hints, "export": "export the gold", "agreement": "agreement"}
         hidden_actions: Sequence[str] = _DECIDING_ACTIONS if case is None else ()
         if case is not None and cases is not None and case.is_verdict:
             answers = Counter(answer.value for answer in cases.question(case).said)

@@ -501,12 +501,14 @@ class Suggestions(ScreenPart):
         return self.pending_by_id.get(self._current_id)
 
     def select_at(self, span: Span) -> None:
-        """Select the first suggestion on a span, unless the selected one is on it.
+        """Select the first suggestion on a span, unless the selected one is on it or is edited.
 
         A suggestion with its evidence on the span comes before one with a range around it.
         """
         if self._state.session is None:
             self._current_id = None
+            return
+        if self.edited_id is not None:
             return
         span_suggestions = self._waiting.by_index.get(span.index) or [
             suggestion for indices, suggestion in self._waiting.on_ranges if span.index in indices
