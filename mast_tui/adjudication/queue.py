@@ -23,10 +23,10 @@ from mast_tui.workspace.store import Workspace
 class Access(StrEnum):
     """The access of an adjudicator to others' answers on a trace.
 
-    - ``hidden``: the adjudicator has not read the trace, but can take it on.
+    - ``hidden``: the adjudicator has not labelled the trace, but can take it on.
     - ``again``: the study plans a retest by the adjudicator, which is cancelled by taking the trace
       on.
-    - ``unfinished``: the adjudicator must finish the own work on the trace first.
+    - ``unfinished``: the adjudicator has begun to label the trace and must finish that first.
     """
 
     OPEN = "open"
@@ -98,9 +98,7 @@ def _rank(entry: QueueEntry, order: Order) -> tuple[bool, float, int]:
 
 
 def accesses_of(workspace: Workspace, taxonomy: Taxonomy, adjudicator: str) -> dict[str, Access]:
-    """Return an adjudicator's access to each trace on which they have a pass.
-
-    All other traces are hidden.
+    """Return an adjudicator's access to each trace with a pass of theirs; others are hidden.
 
     Args:
         workspace: The workspace.
@@ -111,9 +109,7 @@ def accesses_of(workspace: Workspace, taxonomy: Taxonomy, adjudicator: str) -> d
     retests = retests_of(workspace.study(taxonomy.ref), adjudicator, passes_by_trace)
     return {
         trace_id: _access_from_passes(
-            passes,
-            retest_begun=trace_id in retests.begun,
-            retest_planned=trace_id in retests.protected,
+            workspace, passes, retest_planned=trace_id in retests.protected
         )
         for trace_id, passes in passes_by_trace.items()
     }
@@ -133,30 +129,31 @@ def access_to(workspace: Workspace, taxonomy: Taxonomy, adjudicator: str, trace_
     if study is not None and study.retests:
         # Planned retests depend on the passes on all traces.
         return accesses_of(workspace, taxonomy, adjudicator).get(trace_id, Access.HIDDEN)
-    # A retest that began under an earlier study must still be finished.
-    return _access_from_passes(passes, retest_begun=retest_open(passes), retest_planned=False)
+    return _access_from_passes(workspace, passes, retest_planned=False)
 
 
 def _access_from_passes(
-    passes: Sequence[Pass], *, retest_begun: bool, retest_planned: bool
+    workspace: Workspace, passes: Sequence[Pass], *, retest_planned: bool
 ) -> Access:
     """Return the access that follows from an adjudicator's passes on a trace.
 
     In a retest the adjudicator labels the trace a second time.
     """
-    if retest_begun:
+    # A retest that began under an earlier study must still be finished.
+    if retest_open(passes):
         return Access.UNFINISHED
     if any(trace_pass.kind is PassKind.ADJUDICATION for trace_pass in passes):
         return Access.OPEN
-    if not any(trace_pass.finished for trace_pass in passes):
-        return Access.UNFINISHED if passes else Access.HIDDEN
-    return Access.AGAIN if retest_planned else Access.OPEN
+    if any(trace_pass.finished for trace_pass in passes):
+        return Access.AGAIN if retest_planned else Access.OPEN
+    has_begun = any(_has_content(workspace, trace_pass) for trace_pass in passes)
+    return Access.UNFINISHED if has_begun else Access.HIDDEN
 
 
 def take_on(
     workspace: Workspace, taxonomy: Taxonomy, adjudicator: str, trace_ids: Iterable[str]
 ) -> tuple[str, ...]:
-    """Begin an adjudication of each trace that the adjudicator has not read.
+    """Begin an adjudication of each trace that the adjudicator has not labelled.
 
     After that the adjudicator sees others' answers on these traces. Traces with own unfinished work
     are left out.
@@ -170,17 +167,11 @@ def take_on(
     Returns:
         The ids of the traces with a new adjudication.
     """
-    passes_by_trace = by_trace(workspace.passes(annotator=adjudicator, taxonomy=taxonomy.ref))
     accesses = accesses_of(workspace, taxonomy, adjudicator)
-
     accepted = [
         trace_id
         for trace_id in dict.fromkeys(trace_ids)
-        if _may_take_on(
-            workspace,
-            accesses.get(trace_id, Access.HIDDEN),
-            passes_by_trace.get(trace_id, ()),
-        )
+        if accesses.get(trace_id, Access.HIDDEN) in (Access.HIDDEN, Access.AGAIN)
     ]
     start = PassStarted(PassKind.ADJUDICATION)
     events = []
@@ -190,15 +181,6 @@ def take_on(
     if events:
         workspace.append(events)
     return tuple(accepted)
-
-
-def _may_take_on(workspace: Workspace, access: Access, own_passes: Sequence[Pass]) -> bool:
-    """Return whether an adjudicator has no work on a trace and may not see others' answers."""
-    if access is Access.UNFINISHED:
-        return not any(
-            own_pass.finished or _has_content(workspace, own_pass) for own_pass in own_passes
-        )
-    return access is not Access.OPEN
 
 
 def take_on_as_study_says(

@@ -53,7 +53,7 @@ _REFUSALS: Final = {
         "{adjudicator} has not finished {trace_id}: finish it first, then adjudicate"
     ),
     Access.HIDDEN: (
-        "{adjudicator} has not read {trace_id}: finish it first, or take it on as adjudicator; "
+        "{adjudicator} has not labelled {trace_id}: finish it first, or take it on as adjudicator; "
         "later labels on it then begin a new pass"
     ),
     Access.AGAIN: (

@@ -38,6 +38,8 @@ from mast_tui.session import (
     StudyProgress,
     Viewer,
     annotator_counts_text,
+    anybody_finished,
+    earlier_work_text,
     outside_work_text,
     progress,
     queue,
@@ -335,6 +337,10 @@ def set_command(request: StudySetRequest) -> None:
     _report_split(workspace, study)
     changed = set_study(workspace, _person_who_changes(workspace, request.common.annotator), study)
     _print_study(workspace, study, changed=changed, as_json=request.as_json)
+    if previous is None or not anybody_finished(workspace, previous):
+        earlier_text = earlier_work_text(workspace, study)
+        if earlier_text:
+            say(earlier_text)
 
 
 def _pattern_lines(path: Path) -> tuple[str, ...]:
@@ -899,7 +905,7 @@ def print_plan(study: Study) -> None:
         f"annotators {', '.join(_annotator_text(study, name) for name in study.annotators)}",
         *sample_texts(study),
         f"{annotator_counts_text(study)}; seed {study.seed}",
-        "blind: suggestions and outcomes hidden until the finish"
+        "blind: suggestions and outcomes hidden until the annotator finishes and asks for them"
         if study.blind
         else f"suggestions shown, but hidden on {study.withheld:.0%} of each annotator's traces",
         f"retests: {study.retests:.0%} of each annotator's traces",

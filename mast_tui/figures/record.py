@@ -1146,8 +1146,8 @@ def _parse_count_statistics(table: str) -> tuple[Statistic, ...]:
 _COUNTS: Final = _parse_count_statistics("""
     compared | traces | traces compared | traces with two annotators whose places can be compared
     not_at_hand | missing | excluded traces | traces without a known order of spans
-    spans | spans | spans | spans that two annotators or more have read
-    spans_left_out | excluded | excluded spans | spans that fewer than two annotators have read
+    spans | spans | spans | spans read by two or more people with a verdict
+    spans_left_out | excluded | excluded spans | spans read by fewer than two people with a verdict
     positions | spans | spans | spans that all annotators have read
     places | places | places | marked places
     no_places | no place | units without a place | present verdicts without a place

@@ -189,8 +189,8 @@ _TABLES: Final[Mapping[str, tuple[str, str]]] = {
         name | category | text | | 100
         share:failed | share, failed | share | share of the modes found in failed traces
         rate:failed | traces, failed | share | failed traces with any of its modes | 40
-        share:succeeded | share, successful | share | share of those in successful traces | 30
-        rate:succeeded | traces, successful | share | successful traces with any of its modes | 20
+        share:succeeded | share, succeeded | share | share of those in successful traces | 30
+        rate:succeeded | traces, succeeded | share | successful traces with any of its modes | 20
         """,
     ),
     "first_failure": (
@@ -546,7 +546,7 @@ def _group_facts(group: FigureTable) -> Iterator[KeyFact]:
     unknown_count = group.count("traces", "unknown")
     yield KeyFact("traces", f"{group.count('traces'):,}")
     yield KeyFact("failed", f"{failed:,}")
-    yield KeyFact("successful", f"{group.count('traces', 'succeeded'):,}")
+    yield KeyFact("succeeded", f"{group.count('traces', 'succeeded'):,}")
     yield from applicable((unknown_count, KeyFact("outcome unknown", f"{unknown_count:,}")))
     score = group["mean_score"]
     if score.value is not None:

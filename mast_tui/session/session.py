@@ -333,10 +333,10 @@ class Session:
         people.discard(self.annotator)
         return tuple(sorted(name for name in people if not is_judge(name)))
 
-    def hides_something(self) -> bool:
-        """Return whether ``reveal`` may show something new; may run in any thread."""
+    def may_show_others(self) -> bool:
+        """Return whether ``reveal`` may show labels of others; may run in any thread."""
         is_on_server = self.workspace.member is not None  # which may hide the work of others
-        return is_on_server or not self.suggestions_visible or bool(self.other_people())
+        return is_on_server or bool(self.other_people())
 
     @property
     def span_notes(self) -> Mapping[str, str]:
@@ -1032,9 +1032,7 @@ class Session:
             self.refresh_suggestions()
             suggestion = self._find_visible_suggestion(suggestion_id)
         if suggestion is None:
-            raise SessionError(
-                "this suggestion is not on this trace, or it is hidden until you finish"
-            )
+            raise SessionError("this suggestion is not on this trace, or it is hidden from you")
         return suggestion
 
 

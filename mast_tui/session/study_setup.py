@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -85,7 +85,7 @@ def check_changes(workspace: Workspace, study: Study) -> None:
     changed = changes_to_figures(previous, study)
     if changed:
         raise SessionError(
-            f"traces have been finished under this study, so {_enumeration(changed)} can no "
+            f"traces of this study have been finished, so {_enumeration(changed)} can no "
             "longer change, as the figures would mix two protocols. Set up another study in "
             "its own workspace (--workspace PATH); here you can still add traces and change "
             "adjudicators, retests and the settings of adjudication"
@@ -128,11 +128,42 @@ def outside_work_text(workspace: Workspace, study: Study) -> str:
         if info.kind.is_person and info.name not in study.participants
     }
     finished = counted_passes(workspace.passes(taxonomy=study.taxonomy), "last")
-    counts = finished_by(outside_names, finished)
-    if not counts:
+    counts_text = _finished_counts_text(outside_names, finished)
+    if not counts_text:
         return ""
-    counts_text = ", ".join(f"{name} {counted(count, 'trace')}" for name, count in counts.items())
     return f"Work outside the study counts in no figure and no gold: {counts_text}."
+
+
+def earlier_work_text(workspace: Workspace, study: Study) -> str:
+    """Return a sentence on traces that annotators finished before the study; empty without any.
+
+    Args:
+        workspace: The workspace of the study.
+        study: The study, which is not saved yet.
+    """
+    traces = frozenset(study.traces)
+    finished = {
+        key: trace_pass
+        for key, trace_pass in counted_passes(
+            workspace.passes(taxonomy=study.taxonomy), "last"
+        ).items()
+        if key[0] in study.annotators and key[1] in traces
+    }
+    if not finished:
+        return ""
+    shown_count = sum(trace_pass.judge_seen for trace_pass in finished.values())
+    return (
+        f"Finished already: {_finished_counts_text(study.annotators, finished)}; with suggestions "
+        f"on screen: {shown_count} of {len(finished)}. This work counts in the study. So once the "
+        "study is saved, the settings that figures depend on are fixed. To begin without it, "
+        "choose other traces or another workspace (--workspace PATH)."
+    )
+
+
+def _finished_counts_text(names: Container[str], finished: Iterable[tuple[str, str]]) -> str:
+    """Return the number of traces that each person has finished: ``ann 3 traces, ben 1 trace``."""
+    counts = finished_by(names, finished)
+    return ", ".join(f"{name} {counted(count, 'trace')}" for name, count in counts.items())
 
 
 STRATA: Final = ("system", "model", "benchmark", "outcome", "length")

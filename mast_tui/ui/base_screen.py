@@ -141,7 +141,7 @@ class KeepsTypedTexts:
         if self.typed_texts in (None, self._dropped_texts):
             return True
         self._dropped_texts = self.typed_texts
-        self.say_below(f"Nothing is saved yet: {key} again drops what you typed", error=True)
+        self.say_below(f"Not closed: {key} again closes and drops what you typed.", error=True)
         return False
 
 

@@ -117,7 +117,7 @@ class PairList(VirtualLines):
             return " " * cells
         span = trace.span(index)
         number = f"{index + 1}".rjust(max(3, len(str(len(trace)))))
-        kind = kind_label(span).ljust(_KIND_CELLS)
+        kind = kind_label(span.kind, span.role, span.status).ljust(_KIND_CELLS)
         return padded(f"{number} {kind} {row_text(span)}", cells)
 
 

@@ -76,14 +76,14 @@ def test_decided_traces_come_last_after_changed_ones(annotated: AnnotatedWorkspa
     assert list(entries_of(annotated, "ann")) == ["t2", "t4", "t1", "t3"]
 
 
-@pytest.mark.parametrize(("started", "access"), [(False, Access.HIDDEN), (True, Access.UNFINISHED)])
-def test_unfinished_trace_hides_its_sides(
-    annotated: AnnotatedWorkspace, started: bool, access: Access
+@pytest.mark.parametrize("started", [False, True])
+def test_trace_without_own_labels_hides_its_sides(
+    annotated: AnnotatedWorkspace, started: bool
 ) -> None:
     if started:
         annotated.start("cat", "t1")
     entry = entries_of(annotated, "cat")["t1"]
-    assert (entry.access, entry.trace_sides, entry.gold) == (access, None, None)
+    assert (entry.access, entry.trace_sides, entry.gold) == (Access.HIDDEN, None, None)
 
 
 def test_shown_traces_are_recorded_as_revealed_once(annotated: AnnotatedWorkspace) -> None:

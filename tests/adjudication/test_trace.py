@@ -188,7 +188,8 @@ def test_only_finished_readers_and_those_who_take_it_on_adjudicate(
     annotated: AnnotatedWorkspace,
 ) -> None:
     annotated.start("cat")
-    with pytest.raises(AdjudicationError, match="finish it first"):
+    annotated.mark("cat", verdicts={MODE: ABSENT})
+    with pytest.raises(AdjudicationError, match="finish it first, then"):
         adjudication(annotated, "cat")
     with pytest.raises(AdjudicationError, match="take it on"):
         adjudication(annotated, "judy")

@@ -64,7 +64,7 @@ def test_withheld_suggestions_are_hidden() -> None:
     put(session, ONE, span(1))
     assert current(session).withheld
     assert (current(session).kind, current(session).judge_seen) == (PassKind.ASSISTED, False)
-    with pytest.raises(SessionError, match="hidden until you finish"):
+    with pytest.raises(SessionError, match="hidden from you"):
         session.accept(suggestion.id)
     put(room.open(other), ONE, span(1))
     kept = {one.trace_id: one.withheld for one in room.workspace.passes(annotator="alice")}

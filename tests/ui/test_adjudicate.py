@@ -222,7 +222,7 @@ async def test_a_trace_with_an_open_pass_stays_hidden(conflicts: TeamDir) -> Non
     conflicts.label("carol", "one", {"1.1": (1, 1)}, finish=False)
     async with adjudicating(conflicts, "carol") as on:
         assert "finish it first" in on.text
-        await on.press("enter", "a")
+        await on.press("enter")
         assert "finish it" in last_message(on)
         assert not conflicts.adjudicates("carol", "one")
         assert "present" not in on.text

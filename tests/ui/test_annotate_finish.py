@@ -102,7 +102,7 @@ async def test_the_last_finish_names_the_next_steps(tmp_path: Path) -> None:
         assert "next trace" in on.message
         assert "all your traces" not in on.message
         await on.press(">")
-        await on.until(lambda: not on.session.unread())
+        await on.until(on.annotate.drawn_spans.readable_keys)
         await on.press("D")
         assert on.session.finished
         assert "all your traces are finished: F4 exports · K shows agreement" in on.message

@@ -126,7 +126,13 @@ async def test_the_queue_is_the_filtered_library_both_ways(tmp_path: Path) -> No
             seen.append(on.trace.path.stem[-1])
             await on.press(key)
         assert seen == ["a", "b", "c", "a", "c"]
+        workspace = on.session.workspace
+        await on.press("L")
+        assert not workspace.passes()  # a trace that is only passed through is not begun
+        await on.press("escape", "enter")
+        await on.press("j")
         await on.press("escape")
+        assert len(workspace.passes()) == 1
         assert isinstance(on.app.screen, LibraryScreen)
 
 

@@ -95,7 +95,9 @@ async def test_suggestions_are_accepted_and_edited(small: Path, judged: Path) ->
         await on.press("]", "e")
         assert (on.number, on.annotate.timeline.range) == (8, (2, 7))
         assert "edit" in on.lines[-1]
-        await on.press("k", "k", "1", "5")
+        await on.press("j")  # beyond the suggestion
+        assert "being edited" in on.text
+        await on.press("k", "k", "k", "1", "5")
         assert on.labels == {("1.5", 3, 6)}
         assert {x.origin for x in on.session.labels} == {Origin.EDITED}
         assert (answers(on)[0], on.number) == (ReviewAnswer.EDIT, 10)

@@ -154,7 +154,10 @@ NARROW_TEXTS: list[tuple[tuple[Iterable[str], ...], tuple[str, ...]]] = [
     ),
     ((["escape"], "l"), ("╭─ Label with ─", "1.1  Disobey task specification  The task states")),
     (("vvv",), ("No mode matches “vvv”",)),
-    ((["escape"], ":fin"), ("╭─ Go to ─", "D     Finish, so that your labels count")),
+    (
+        (["escape"], ":fin"),
+        ("╭─ Find an action, or go to a span ─", "D     Finish, so that your labels count"),
+    ),
 ]
 """Keys pressed one after the other, and texts that they bring on a narrow screen."""
 

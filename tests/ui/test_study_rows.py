@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from mast_tui.errors import MastError
-from mast_tui.session import check_changes, count_reassigned_traces
+from mast_tui.session import check_changes, count_reassigned_traces, earlier_work_text
 from mast_tui.study import OpenModes, Study, assigned
 from mast_tui.traces.model import Trace
 from mast_tui.ui.services.open_workspace import OpenWorkspace
@@ -183,6 +183,9 @@ def test_reassigned_traces_are_counted() -> None:
     assert "alice has begun 1 trace that would no longer be theirs." in text
     assert "The traces are assigned again" in text
     check_changes(set_up.workspace, changed)
+    set_up.finish("t00")
+    text = earlier_work_text(set_up.workspace, set_up.study)
+    assert "Finished already: alice 1 trace; with suggestions on screen: 0 of 1" in text
 
 
 def test_selections_of_traces(tmp_path: Path) -> None:

@@ -311,10 +311,13 @@ def _minute_lines(minutes: Values | None) -> list[str]:
 
 def _verdict_lines(document: Values) -> list[str]:
     """Return lines on the sources of verdicts, and a table of verdicts by mode."""
-    verdicts = [verdict for trace in document["traces"] for verdict in trace["verdicts"].values()]
-    if document["gold"]["settled_only"]:
-        # Settled gold has no value for a verdict of one person alone.
-        verdicts = [verdict for verdict in verdicts if verdict["source"] != "single"]
+    # Open modes and unresolved conflicts have no value.
+    verdicts = [
+        verdict
+        for trace in document["traces"]
+        for verdict in trace["verdicts"].values()
+        if verdict["value"]
+    ]
     deciders = _count_list(verdict["decided_by"] for verdict in verdicts if verdict["decided_by"])
     sources = _number_list(document["gold"]["sources"])
     heads = ("mode", "name", *_VALUES, "% adjudicated", "% unresolved")

@@ -100,6 +100,7 @@ class Hit(NamedTuple):
         preview: A part of the trace's text on one line.
         match_start: The start of the first match in the preview.
         match_end: The end of the first match in the preview.
+        role: The value of its ``Role``.
     """
 
     path: str
@@ -118,6 +119,7 @@ class Hit(NamedTuple):
     preview: str
     match_start: int
     match_end: int
+    role: str
 
 
 class NotSearched(NamedTuple):
@@ -286,6 +288,7 @@ def _hit_of_span(trace: Trace, span: Span, match_count: int, matcher: Matcher | 
         start,
         end,
         *shown_part,
+        role=span.role.value,
     )
 
 

@@ -633,7 +633,7 @@ ADJUDICATE: Final = (
         "previous_trace", "{ <", "previous trace", "Previous trace with conflicts", "trace(-1)"
     ),
     _adjudicate(
-        "agreed", "v", "agreed items", "Show or hide the modes without a conflict", hint=55
+        "agreed", "v", "agreed items", "Show or hide agreed items: modes without conflict", hint=55
     ),
     _adjudicate(
         "overrule",

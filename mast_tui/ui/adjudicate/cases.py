@@ -383,9 +383,11 @@ class TraceCases:
         earlier_answers = {answer.annotator: answer for answer in merged_sides(decisions)}
         chosen_sides = _chosen_sides(decisions)
         answers = self.names.in_order(group.answers)
+        who_saw = {side.annotator for side in self.sides if side.saw_judge(group.mode)}
         views = []
         for number, answer in enumerate(answers, start=1):
-            remarks = ["✓ taken"] if answer.annotator in chosen_sides else []
+            remarks = ["saw suggestions"] if answer.annotator in who_saw else []
+            remarks += ["✓ taken"] if answer.annotator in chosen_sides else []
             if earlier_answers:
                 earlier_answer = earlier_answers.get(answer.annotator)
                 remarks += _changed_remarks(
@@ -725,8 +727,6 @@ def _side_place(target: Target, labels: Sequence[Label], index_of: IndexOf) -> S
             facts.append(label.severity.value)
         if label.confidence is not None:
             facts.append(CONFIDENCES.get(label.confidence, f"sure {label.confidence:.0%}"))
-        if label.saw_suggestions:
-            facts.append("saw suggestions")
     return SidePlace(
         target,
         place_text(target, index_of, quoted=False),

@@ -206,8 +206,7 @@ class Queue:
         ]
         if not case_rows:
             return []
-        finished_text = "nothing left" if self.lists_agreed else "✓"
-        summary = f"{cases.open_count} left" if cases.open_count else finished_text
+        summary = f"{cases.open_count} left" if cases.open_count else "✓"
         return [self._trace_row(cases.trace_id, RowState.TRACE, summary), *case_rows]
 
     def _locked_rows(self) -> list[QueueRow]:
@@ -283,8 +282,12 @@ class Queue:
         locked_count = len(self._locked_rows())
         # While all conflicts are hidden, "nothing left" would be wrong.
         parts = self._conflict_counts() if self.cases or not locked_count else []
-        if locked_count:
-            parts.insert(1, f"{counted(locked_count, 'trace')} hidden")
+        # The number of planned retests among the other hidden traces must not be visible.
+        begun_count = sum(entry.access is Access.UNFINISHED for entry in self.contents.entries)
+        if locked_count > begun_count:
+            parts.insert(1, f"{counted(locked_count - begun_count, 'trace')} hidden")
+        if begun_count:
+            parts.append(f"{counted(begun_count, 'trace')} to finish first")
         return parts
 
     def _conflict_counts(self) -> list[str]:
@@ -323,13 +326,20 @@ class Queue:
         subject = f"{people} {'has' if len(names) == 1 else 'have'} finished this trace"
         if entry.access is Access.UNFINISHED:
             return (
-                f"{subject}. You have begun it: their labels stay hidden until you have finished "
-                "it too."
+                f"{subject}. You have begun to label it: their labels stay hidden until you have "
+                "finished it too."
             )
         effect = f"{key_of('adjudicate.enter')} opens them to you as adjudicator."
         if self.contents.may_retest:  # the text must not reveal which traces are retests
             return f"{subject}: their labels are hidden from you for now. {effect}"
         return f"{subject}, you have not: their labels are hidden from you. {effect}"
+
+    def must_be_finished(self, trace_id: str) -> bool:
+        """Return whether the adjudicator must first finish the own labels of a trace."""
+        return any(
+            entry.trace_id == trace_id and entry.access is Access.UNFINISHED
+            for entry in self.contents.entries
+        )
 
     def hidden_traces(self) -> list[str]:
         """Return the ids of the traces that the adjudicator has neither labelled nor taken on."""

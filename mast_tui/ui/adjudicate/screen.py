@@ -97,6 +97,13 @@ _DECIDING_ACTIONS: Final = (
 )
 """The names of actions that need a conflict. Without one, they have no hints."""
 
+_FIRST_HINTS: Final[Mapping[RowState, Mapping[str, str]]] = {
+    RowState.CHANGED: {"confirm": "confirm"},
+    RowState.DECIDED: {"reason": "reason"},
+    RowState.AGREED: {"overrule": "overrule"},
+}
+"""The first hints on a row, by its state."""
+
 
 @dataclass(frozen=True, slots=True)
 class CaseAtCursor:
@@ -396,13 +403,13 @@ class AdjudicateScreen(BaseScreen):
         case = self.queue.current_case
         self._presence_key = None if cases is None or case is None else cases.presence_key(case.id)
         self._move_presence(self._presence_key)
-        first_hints = {}
-        if row is not None and row.state is RowState.CHANGED:
-            first_hints = {"confirm": "confirm"}
-        elif row is not None and row.trace_id in self.queue.hidden_traces():
+        first_hints = _FIRST_HINTS.get(RowState.TRACE if row is None else row.state, {})
+        if row is not None and row.trace_id in self.queue.hidden_traces():
             first_hints = {"enter": "adjudicate it"}
         elif case is not None and case.is_open and not case.is_verdict:
             first_hints = {"side_1": "take a side", "both": "both", "nobody": "drop places"}
+        if self.queue.cases and not self._left_text():
+            first_hints = {**first_hints, "export": "export the gold", "agreement": "agreement"}
         hidden_actions: Sequence[str] = _DECIDING_ACTIONS if case is None else ()
         if case is not None and cases is not None and case.is_verdict:
             answers = Counter(answer.value for answer in cases.question(case).answers)
@@ -611,7 +618,13 @@ class AdjudicateScreen(BaseScreen):
         )
 
     def _ask_to_take_on(self, trace_id: str) -> None:
-        """Ask whether to adjudicate a hidden trace or all of them, and begin."""
+        """Ask whether to adjudicate a hidden trace or all of them, and begin.
+
+        Show a hint if the annotator must finish the trace first.
+        """
+        if self.queue.must_be_finished(trace_id):
+            self._say_to_finish()
+            return
         contents = self.queue.contents
         hidden_ids = self.queue.hidden_traces()
         answers = [("a", "adjudicate it"), ("n", "leave it hidden")]
@@ -644,13 +657,15 @@ class AdjudicateScreen(BaseScreen):
         if started_ids is None:
             return
         if not started_ids:
-            key = self.mast.key_of("annotate.finish")
-            self.hints.say(
-                f"You have begun to label this trace: finish it ({key}), then adjudicate",
-                error=True,
-            )
+            self._say_to_finish()
             return
         self._start_reading(opened)
+
+    def _say_to_finish(self) -> None:
+        key = self.mast.key_of("annotate.finish")
+        self.hints.say(
+            f"You have begun to label this trace: finish it ({key}), then adjudicate", error=True
+        )
 
     # Deciding
 

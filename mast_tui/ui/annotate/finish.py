@@ -53,6 +53,9 @@ class DrawnSpans(ScreenPart):
 
     Reading one step of a folded run of equal steps counts for all of them. A run may be long, so it
     is stored as a range. While the end of a growing trace is followed, nothing counts as read.
+
+    The first spans on screen begin no pass: they are written once the user moves the cursor, labels
+    something or finishes the trace. So a trace that is only passed through stays unread.
     """
 
     def __init__(self, screen: AnnotateScreen) -> None:
@@ -71,10 +74,13 @@ class DrawnSpans(ScreenPart):
         """The folded run that was recorded last."""
         self._text_index = -1
         """The index of the span in the span view; -1 for none."""
+        self._has_moved = False
+        """True once another span was drawn than those at which the trace opened."""
 
     def record(self, index: int) -> None:
         """Record the spans on screen as read."""
         self._text_index = index
+        self._has_moved |= index not in (0, self._screen.arrival.index)
         self._record_visible()
 
     def _record_visible(self) -> None:
@@ -114,11 +120,24 @@ class DrawnSpans(ScreenPart):
         """Queue a write of the spans that were read since the last write."""
         read_spans = self._take_unwritten()
         if read_spans is not None:
-            write_spans = partial(self._write_spans, read_spans)
+            write_spans = partial(self._write_if_begun, read_spans, has_moved=self._has_moved)
             self._screen.mast.writes.do(write_spans, HeldKeys.NOTHING)
 
+    async def _write_if_begun(self, read_spans: _ReadSpans, *, has_moved: bool) -> None:
+        """Record spans as read, or keep them if the user has only opened the trace.
+
+        Labels that were queued earlier have begun the pass by now.
+        """
+        if has_moved or read_spans.session.current is not None:
+            await self._write_spans(read_spans)
+        else:
+            self._keep(read_spans)
+
     async def write_now(self) -> None:
-        """Write the spans that were read since the last write, as part of queued work."""
+        """Write the spans that were read since the last write, as part of queued work.
+
+        This begins a pass.
+        """
         read_spans = self._take_unwritten()
         if read_spans is not None:
             await self._write_spans(read_spans)
@@ -151,12 +170,16 @@ class DrawnSpans(ScreenPart):
             )
         except MastError as error:
             commands.show_refusal(error, session)
-            if session is self._state.session:
-                self._unwritten_keys.update(read_spans.keys)
-                self._unwritten_runs = (*read_spans.runs, *self._unwritten_runs)
+            self._keep(read_spans)
             return
         if session is self._state.session:
             self._timeline.show_read(session.read)
+
+    def _keep(self, read_spans: _ReadSpans) -> None:
+        """Keep spans for the next write, if their trace is still open."""
+        if read_spans.session is self._state.session:
+            self._unwritten_keys.update(read_spans.keys)
+            self._unwritten_runs = (*read_spans.runs, *self._unwritten_runs)
 
 
 OpenModes = Literal["leave", "absent"]
@@ -433,8 +456,8 @@ class Finish(ScreenPart):
     def _missing_text(self, session: Session, unread: Sequence[range]) -> str:
         """Return a text about unread spans and unanswered suggestions."""
         text = (
-            f"Not read: {ranges_text(unread)}. A span is read once the cursor was on it, or its "
-            "row showed its whole text."
+            f"Not read: {ranges_text(unread)}. A span is read once the cursor stopped on it, or "
+            "its row showed its whole text."
         )
         if not session.pending:
             return text
@@ -547,10 +570,16 @@ class Finish(ScreenPart):
         if session.others_shown:
             await self._show_hidden(session)
             return
-        if not await self._run(session.hides_something):
+        may_show_others = await self._run(session.may_show_others)
+        if session.suggestions_visible and not may_show_others:
             self._hints.say("No one else has labelled this trace, so there is nothing to show")
             return
         question = "This is recorded, and you can no longer undo the finish."
+        if not may_show_others:
+            question = (
+                "No one else has labelled this trace: you see only suggestions and the outcome. "
+                + question
+            )
         if await self._run(partial(_may_retest, session)):
             question += (
                 " In this study some finished traces repeat: you label them again, with "

@@ -408,6 +408,8 @@ class Arrival(ScreenPart):
     def begin_trace(self) -> None:
         """Begin with another trace."""
         self._target: TraceLocation | None = None
+        self.index = 0
+        """The index of the span at which the trace opens."""
         self._saved_index = 0
         """The index of the span saved in the workspace; 0 if none is saved."""
 
@@ -442,6 +444,7 @@ class Arrival(ScreenPart):
             self._target = None
         elif index is not None:
             self._target = None
+            self.index = index
             self._saved_index = index  # so ``save_position`` need not write it
             self._screen.go_to(index)
             if target.find is not None:

@@ -404,12 +404,13 @@ class _PendingSuggestions:
 def _no_suggestion_text(session: Session, context: MastApp) -> str:
     """Return the reason why there is no suggestion to go to."""
     if not session.suggestions_visible:
+        key = context.key_of("annotate.reveal")
         if session.finished:
-            key = context.key_of("annotate.reveal")
             return f"Suggestions are hidden until you look at what others say ({key})"
-        if session.outcome_visible:
-            return "The study shows no suggestions here before you finish the trace"
-        return "You work blind: suggestions are hidden until you finish"
+        subject = (
+            "The study hides suggestions here" if session.outcome_visible else "You work blind"
+        )
+        return f"{subject}: {key} shows suggestions after you finish the trace"
     if session.suggestions:
         return "All suggestions on this trace are answered"
     key = context.key_of("annotate.judge")
@@ -500,12 +501,14 @@ class Suggestions(ScreenPart):
         return self.pending_by_id.get(self._current_id)
 
     def select_at(self, span: Span) -> None:
-        """Select the first suggestion on a span, unless the selected one is on it.
+        """Select the first suggestion on a span, unless the selected one is on it or is edited.
 
         A suggestion with its evidence on the span comes before one with a range around it.
         """
         if self._state.session is None:
             self._current_id = None
+            return
+        if self.edited_id is not None:
             return
         span_suggestions = self._waiting.by_index.get(span.index) or [
             suggestion for indices, suggestion in self._waiting.on_ranges if span.index in indices

@@ -231,7 +231,7 @@ def _corrected(terms: Sequence[str], choices: Sequence[FinderChoice]) -> list[st
 class FinderDialog(TypingDialog):
     """A dialog that returns the value of the choice, or None after Escape.
 
-    With ``other_hint`` it returns the typed text if that is a number or matches no choice.
+    With ``other_effect`` a row returns the typed text if that is a number or matches no choice.
     """
 
     choice_noun: ClassVar = "choice"
@@ -250,7 +250,7 @@ class FinderDialog(TypingDialog):
         choices: Sequence[FinderChoice],
         *,
         placeholder: str,
-        other_hint: str = "",
+        other_effect: str = "",
     ) -> None:
         """Make the dialog.
 
@@ -258,13 +258,13 @@ class FinderDialog(TypingDialog):
             title: The title.
             choices: The choices.
             placeholder: The hint on the empty line.
-            other_hint: The effect of Enter on a text that matches no choice, with ``{}`` for the
-                text; empty if such a text is not accepted.
+            other_effect: The row for a text that matches no choice, with ``{}`` for the text;
+                empty if such a text is not accepted.
         """
         super().__init__(title, kind="finder")
         self._choices = choices
         self._placeholder = placeholder
-        self._other_hint = other_hint
+        self._other_effect = other_effect
 
     def compose_rows(self) -> ComposeResult:
         """Yield the input line, and the matches."""
@@ -279,13 +279,17 @@ class FinderDialog(TypingDialog):
 
     @on(Input.Changed)
     def _query_changed(self, event: Input.Changed) -> None:
-        """Show the matching choices, or the effect of Enter without a match."""
+        """Show the matching choices, and a row for the typed text if it is accepted."""
         matches = best_first(event.value, self._choices)
+        text = event.value.strip()
+        text_in_row = one_line(text, QUERY_CELLS)
+        no_match = f"No {self.choice_noun} matches “{text_in_row}”"
+        self.box.border_subtitle = None if matches else plain_title(no_match)
+        is_number = text.removeprefix("#").isdecimal()
+        if self._other_effect and text and (is_number or not matches):
+            effect = self._other_effect.format(text_in_row)
+            matches.insert(0, FinderChoice(text, code="", name=effect))
         self.query_one(ChoiceList).show(matches)
-        text = one_line(event.value.strip(), QUERY_CELLS)
-        no_match = f"No {self.choice_noun} matches “{text}”"
-        hint = " · ".join(filter(None, (no_match, self._other_hint.format(text))))
-        self.box.border_subtitle = None if matches else plain_title(hint)
         self._preview_choice()
 
     def _preview_choice(self) -> None:
@@ -297,15 +301,10 @@ class FinderDialog(TypingDialog):
         """Preview the choice under the cursor."""
 
     @on(Input.Submitted)
-    def _query_submitted(self, event: Input.Submitted) -> None:
-        """Return the choice under the cursor, or the typed text if it is accepted."""
+    def _query_submitted(self) -> None:
+        """Return the choice under the cursor, if there is one."""
         choice_list = self.query_one(ChoiceList)
-        text = event.value.strip()
-        # A number is returned as typed, even if it matches a choice.
-        is_number = text.removeprefix("#").isdecimal()
-        if self._other_hint and text and (is_number or not choice_list.choices):
-            self.dismiss(text)
-        elif choice_list.choices:
+        if choice_list.choices:
             self.dismiss(choice_list.choices[choice_list.cursor].value)
 
     @on(VirtualLines.Chosen)
@@ -391,9 +390,10 @@ class Palette(FinderDialog):
             if not action.name.startswith(("digit_", "side_"))
         ]
         noun = PLACE_NOUNS.get(where, "")
+        title = f"Find an action, or go to a {noun}" if noun else "Find an action"
         hint = f"what to do, or the number or name of a {noun}" if noun else "what to do"
-        other_hint = f"Enter goes to {noun} “{{}}”" if noun else ""
-        super().__init__("Go to", choices, placeholder=hint, other_hint=other_hint)
+        other_effect = f"Go to {noun} “{{}}”" if noun else ""
+        super().__init__(title, choices, placeholder=hint, other_effect=other_effect)
 
 
 class ThemeChoice(FinderDialog):

@@ -426,7 +426,8 @@ class RunScreen(OpensTraces, TableScreen[RunTraceRow]):
     def action_answers(self) -> None:
         """Switch between the model's answers about the trace and its result."""
         if self._view.answers is None:  # hidden from the annotator
-            self.hints.say("You work blind: what a judge says is shown after finishing")
+            key = self.mast.key_of("annotate.reveal")
+            self.hints.say(f"You work blind: {key} in the trace shows this after you finish it")
             return
         self._reads_answers = not self._reads_answers
         self.set_class(self._reads_answers, "-answers")
@@ -675,7 +676,8 @@ def no_runs_text(key_of: KeyOf, *, blind: bool) -> str:
     )
     if not blind:
         return text
-    return f"{text}\n\nYou work blind: you see suggestions once you have finished a trace."
+    key = key_of("annotate.reveal")
+    return f"{text}\n\nYou work blind: {key} shows suggestions after you finish a trace."
 
 
 class _ListedRuns(NamedTuple):

@@ -17,11 +17,11 @@ from textual.strip import Strip
 from mast_tui.columns import padded, shortened
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
-from mast_tui.traces.model import SpanKind, SpanStatus, Trace
+from mast_tui.traces.model import Role, SpanKind, SpanStatus, Trace
 from mast_tui.ui.actions.registry import hint_while_typing
 from mast_tui.ui.context import ShowTrace, TraceLocation
 from mast_tui.ui.services.trace_catalog import Catalog
-from mast_tui.ui.trace_view.timeline import KIND_LABELS
+from mast_tui.ui.trace_view.timeline import kind_label
 from mast_tui.ui.widgets.bars import TextLine
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import counted, last_cells, name_within, names_under
@@ -121,7 +121,9 @@ class HitList(VirtualLines):
         repeats_trace = row > 0 and self.rows[row - 1].trace_id == hit_row.trace_id
         name_style = self._part("quiet" if repeats_trace else "name")
         number = f"#{hit.span + 1}".rjust(self._number_width + 1)
-        kind = KIND_LABELS[SpanKind(hit.kind)] if hit.name is None else one_line(hit.name)
+        kind = kind_label(SpanKind(hit.kind), Role(hit.role), SpanStatus(hit.status))
+        if hit.name is not None and hit.start is None:  # only the name matches
+            kind = one_line(hit.name)
         has_failed = hit.status == SpanStatus.ERROR
         segments = [
             Segment("▌" if row == self.cursor else " ", base),

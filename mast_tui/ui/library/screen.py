@@ -538,7 +538,7 @@ class LibraryScreen(MainScreen):
         if not self._leave_search():
             key_of = self.mast.key_of
             self.hints.say(
-                f"{key_of('everywhere.close')} quits · {key_of('everywhere.help')} shows all keys"
+                f"{key_of('everywhere.leave')} quits · {key_of('everywhere.help')} shows all keys"
             )
 
     def _leave_search(self) -> bool:

@@ -377,15 +377,18 @@ class AgreementScreen(ReportScreen):
             text = f"{omitted} excluded: the judges' answers are hidden from you."
             notes.append(Note(text, reason="hidden"))
         keys = (f"{key_of('agreement.against')} against", f"{key_of('agreement.next_judge')} judge")
-        about = "" if judge.report is None else seen_text(judge.report, key_of)
+        about_lines = [
+            _judged_modes_text(judge.judge_input),
+            "" if judge.report is None else seen_text(judge.report, key_of),
+        ]
         if judge.hidden_ids:
             hidden_text = hidden_traces_text(len(judge.hidden_ids), key_of("agreement.look"))
-            about = f"{hidden_text}.\n{about}".rstrip()
+            about_lines.insert(0, f"{hidden_text}.")
         return Page(
             judge.section,
             intervals_pending=judge.intervals_pending,
             notes=notes,
-            about=about,
+            about="\n".join(filter(None, about_lines)),
             keys=keys,
         )
 
@@ -789,6 +792,17 @@ def no_spans_text(spans: SpanFigures | None) -> str:
         f"No places can be compared: the files of {count} that two people have finished are "
         "missing.\n\nOpen their folder with mast-tui FOLDER, and come back here."
     )
+
+
+def _judged_modes_text(judge_input: JudgeInput | None) -> str:
+    """Return a sentence on the modes that a judge looks for; empty if it looks for all."""
+    if judge_input is None:
+        return ""
+    judged_modes = {mode for _, mode in judge_input.verdicts}
+    codes = [mode.code for mode in judge_input.modes if mode.slug in judged_modes]
+    if len(codes) in (0, len(judge_input.modes)):
+        return ""
+    return f"{judge_name(judge_input.judge)} judges only {', '.join(codes)}."
 
 
 def seen_text(report: JudgeReport, key_of: KeyOf) -> str:

@@ -83,7 +83,7 @@ EXPERIMENT: Final = "experiment"
 TRACES: Final = "traces"
 """The page with rows of traces."""
 
-IN_TITLE: Final = ("traces", "failed", "successful", "outcome unknown")
+IN_TITLE: Final = ("traces", "failed", "succeeded", "outcome unknown")
 """The facts of a group in the title."""
 
 NO_GROUP: Final = "There is no group to choose"
@@ -544,7 +544,7 @@ class SignaturesScreen(ReportScreen):
             "Outcome",
             choices,
             placeholder="a score, or empty",
-            other_hint="a trace below this score counts as failed",
+            other_effect="below {}: counts as failed, any other score does not",
         )
         self.mast.ask(finder, self._set_failed_below)
 

@@ -396,12 +396,16 @@ def _joined_names(names: Iterable[str]) -> str:
 def _conditions_text(study: Study) -> str:
     """Return the sentence on hidden suggestions, with the share of these traces."""
     if study.blind:
-        return "They work blind: suggestions and outcomes are hidden until they finish."
+        return (
+            "They work blind: suggestions and outcomes are hidden until they finish a trace and "
+            "ask for them."
+        )
     if not study.withheld:
         return "They work with suggestions on screen."
     return (
         f"They work with suggestions on screen; on {study.withheld:.0%} of each annotator's traces "
-        "they are hidden until the finish, to measure how far suggestions influence people."
+        "they are hidden until the annotator finishes and asks for them, to measure how far "
+        "suggestions influence people."
     )
 
 
@@ -481,7 +485,8 @@ def no_study_text(key: str) -> str:
         "and readers can see how the gold was made.\n\n"
         f"{key} opens a form for the traces in the library. Type the names of the annotators; "
         "the other fields can stay as they are. Before anything is saved, the form shows how many "
-        f"traces each annotator gets. Until someone finishes a trace, {key} can change everything."
+        f"traces each annotator gets. Until one of these traces is finished, {key} can change "
+        "everything."
     )
 
 

@@ -18,6 +18,7 @@ from mast_tui.session import (
     anybody_finished,
     check_changes,
     count_reassigned_traces,
+    earlier_work_text,
     outside_work_text,
     with_sample,
     with_weights,
@@ -90,8 +91,8 @@ FIELDS: Final = (
     Field(
         "sight",
         "visibility",
-        "Blind hides suggestions and outcomes of a trace until the annotator finishes it "
-        "(--blind, --assisted).",
+        "Blind hides suggestions and outcomes of a trace until the annotator finishes it and asks "
+        "for them (--blind, --assisted).",
         ("blind", "suggestions shown"),
     ),
     Field(
@@ -417,7 +418,7 @@ def preview_text(
     changed: Sequence[tuple[str, str, str]] = (),
     lost_traces: Mapping[str, int] | None = None,
     outside_text: str = "",
-    has_finished_traces: bool = False,
+    limit: str = EARLY_LIMIT,
 ) -> str:
     """Describe a study before it is set up.
 
@@ -427,7 +428,7 @@ def preview_text(
         changed: The title of each changed field, with its old and new text.
         lost_traces: The number of begun traces that each annotator loses, by name.
         outside_text: A sentence on work that does not count in the study; empty for none.
-        has_finished_traces: Whether someone has finished a trace of the study.
+        limit: A sentence on the settings that can change later.
     """
     if previous == planned:
         return "Nothing changes."
@@ -441,7 +442,6 @@ def preview_text(
     effects = effect_lines(previous, planned, lost_traces or {})
     if outside_text:
         effects.append(f"{outside_text} Name them as annotators to count it.")
-    limit = LATE_LIMIT if has_finished_traces else EARLY_LIMIT
     paragraphs = [change_lines, assignment.split("\n"), effects, [limit]]
     return "\n\n".join("\n".join(map(one_line, lines)) for lines in paragraphs if lines)
 
@@ -631,7 +631,9 @@ class StudySetup(Form):
             changed=changed_fields,
             lost_traces=count_reassigned_traces(workspace, study),
             outside_text=outside_work_text(workspace, study),
-            has_finished_traces=previous is not None and anybody_finished(workspace, previous),
+            limit=LATE_LIMIT
+            if previous is not None and anybody_finished(workspace, previous)
+            else earlier_work_text(workspace, study) or EARLY_LIMIT,
         )
 
     async def _accept_study(self) -> None:

@@ -134,8 +134,7 @@ MAX_AGENT_CELLS: Final = 14
 AGENTS_FROM_WIDTH: Final = 44
 """The least width in cells at which agents' names are shown."""
 
-KIND_LABELS: Final[Mapping[SpanKind, str]] = {
-    SpanKind.MESSAGE: "says",
+_KIND_LABELS: Final[Mapping[SpanKind, str]] = {
     SpanKind.REASONING: "thinks",
     SpanKind.TOOL_CALL: "tool",
     SpanKind.TOOL_RESULT: "result",
@@ -204,13 +203,19 @@ def columns_fitting(
     )
 
 
-def kind_label(span: Span) -> str:
-    """Return the kind of a span as its row shows it: ``tool``, ``error``, ``user`` …"""
-    if span.status is SpanStatus.ERROR and span.kind in (SpanKind.TOOL_RESULT, SpanKind.LOG):
+def kind_label(kind: SpanKind, role: Role, status: SpanStatus) -> str:
+    """Return the kind of a span as its row shows it: ``tool``, ``error``, ``user`` …
+
+    Args:
+        kind: The kind of the span.
+        role: The side that acts in it.
+        status: Its result.
+    """
+    if status is SpanStatus.ERROR and kind in (SpanKind.TOOL_RESULT, SpanKind.LOG):
         return "error"
-    if span.kind is SpanKind.MESSAGE:
-        return {Role.USER: "user", Role.SYSTEM: "system"}.get(span.role, "agent")
-    return KIND_LABELS[span.kind]
+    if kind is SpanKind.MESSAGE:
+        return {Role.USER: "user", Role.SYSTEM: "system"}.get(role, "agent")
+    return _KIND_LABELS[kind]
 
 
 @lru_cache(maxsize=8)
@@ -266,7 +271,7 @@ def actor_text(span: Span, name: str | None, cells: int) -> str:
         name: The shortened name; None to show the kind only.
         cells: The width of the column.
     """
-    kind = kind_label(span)
+    kind = kind_label(span.kind, span.role, span.status)
     # An agent may be called ``user`` or ``system``, like a kind. The word is shown once.
     if name is None or name.rstrip() == kind:
         return set_cell_size(kind, cells)
@@ -332,7 +337,8 @@ def _fold_text(fold: Fold, trace: Trace) -> str:
     span_numbers = f"(#{fold.hidden_from + 1} to #{fold.end})"
     if isinstance(fold, FoldedRun):
         first_step = trace.span(fold.first)
-        step_name = one_line(first_step.name or kind_label(first_step))
+        step_kind = kind_label(first_step.kind, first_step.role, first_step.status)
+        step_name = one_line(first_step.name or step_kind)
         repetitions = f"×{fold.times - 1} {'nearly ' if fold.nearly_equal else ''}the same again"
         return f"{repetitions}: {step_name} {span_numbers}"
     return f"{steps_text(fold.end - fold.hidden_from)} of {one_line(fold.agent)} {span_numbers}"

@@ -57,7 +57,7 @@ class TitleBar(RenderCache):
 
     - The parts on the right are shortened.
     - The first part on the left is cut.
-    - The last parts on the left are dropped.
+    - The last parts on the left are dropped; the first of them is cut if enough cells are left.
     """
 
     css_prefix = "title-bar"
@@ -92,9 +92,14 @@ class TitleBar(RenderCache):
         right_text = self._right_text(width)
         left_cells = max(0, width - cell_len(right_text) - FRAME_CELLS)
         left = list(self._left)
+        dropped_part = ""
         while len(left) > 1 and _least_cells(left) > left_cells:
-            left.pop()
-        cut_sign = "" if len(left) in (1, len(self._left)) else " …"
+            dropped_part = left.pop()
+        cut_sign = " …" if dropped_part and len(left) > 1 else ""
+        free_cells = left_cells - cell_len(SEPARATOR.join([*left, ""]))
+        if dropped_part and free_cells >= MIN_FIRST_CELLS:
+            left.append(shortened(dropped_part, free_cells))
+            cut_sign = ""
         later_text = "".join(SEPARATOR + part for part in left[1:]) + cut_sign
         first_text = shortened(left[0] if left else "", left_cells - cell_len(later_text))
         gap = width - 2 - cell_len(first_text) - cell_len(later_text) - cell_len(right_text)
