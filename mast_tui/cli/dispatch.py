@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from dataclasses import dataclass
 from importlib import import_module
@@ -56,8 +57,8 @@ def app_command(request: AppRequest) -> int:
 
 
 DONE: Final = 0
-WRONG: Final = 1
-INTERRUPTED: Final = 130
+INTERRUPTED: Final = 128 + signal.SIGINT
+OUTPUT_CLOSED: Final = 128 + signal.SIGPIPE
 
 
 def load_command(name: str) -> click.Command:
@@ -70,15 +71,30 @@ def load_command(name: str) -> click.Command:
 def run(command_line: CommandLine) -> int:
     """Run a command and return the exit code.
 
-    Errors are printed on stderr.
+    Errors are printed on stderr. If the reader of stdout has closed it, as a pager does, nothing is
+    printed, and the exit code is that of SIGPIPE.
     """
+    stdout = sys.stdout
+    try:
+        exit_code = _run_and_report(command_line)
+        stdout.flush()
+    except (BrokenPipeError, SystemExit) as error:
+        # In place of a ``BrokenPipeError``, Click replaces stdout and exits.
+        if isinstance(error, SystemExit) and sys.stdout is stdout:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())
+        return OUTPUT_CLOSED
+    return exit_code
+
+
+def _run_and_report(command_line: CommandLine) -> int:
+    """Run a command, and report its error; return the exit code."""
     typed_name = command_line.command
     name = "mast-tui" if typed_name is None else f"mast-tui {typed_name}"
     args = [*command_line.options, *command_line.arguments]
     try:
         command = app_command if typed_name is None else load_command(typed_name)
         result = command.main(args, prog_name=name, standalone_mode=False)
-        sys.stdout.flush()
     except click.UsageError as error:
         usage = StringIO()
         error.show(usage)
@@ -89,9 +105,7 @@ def run(command_line: CommandLine) -> int:
     except (click.Abort, KeyboardInterrupt):
         return complain(name, "interrupted; saved work remains", INTERRUPTED)
     except BrokenPipeError:
-        # The reader of stdout has closed it, as a pager does, and needs no message.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return WRONG
+        raise
     except MastError as error:
         return complain(name, str(error), error.exit_code)
     except OSError as error:

@@ -72,6 +72,7 @@ def import_shards(request: ImportCommandRequest, pool: WorkerPool) -> int:
     Raises:
         ShardsError: The shards cannot be read.
         click.UsageError: A condition is not valid.
+        click.ClickException: No trace meets the conditions.
     """
     address = request.files[0]
     folder = ShardFolder(address)
@@ -82,6 +83,9 @@ def import_shards(request: ImportCommandRequest, pool: WorkerPool) -> int:
     shards = folder.done(manifest)
     keys = zip(shards, _results_of_shards(find_keys, shards, address, pool), strict=True)
     sample = _draw_sample(keys, request.sample, request.seed)
+    if request.where and not sample.matching_count:
+        conditions = " ".join(f"--where {argument}" for argument in request.where)
+        raise click.ClickException(f"{address}: no trace matches {conditions}")
     selection = [(shard, sample.keys[shard]) for shard in shards if shard in sample.keys]
     read = partial(_read_selection, folder, manifest.taxonomy)
     target = open_workspace(request.common, create=True)
@@ -148,9 +152,8 @@ def _parsed_conditions(
             conditions.setdefault(verdict_column(mode.slug), set()).add(PRESENT)
         elif argument == _OF_STUDY:
             conditions.setdefault("trace_id", set()).update(_traces_of_study(common, manifest))
-        elif separator and name in FIELDS:
-            # ``field=`` accepts the traces without a value.
-            conditions.setdefault(name, set()).add(value or None)
+        elif value and name in FIELDS:
+            conditions.setdefault(name, set()).add(value)
         else:
             names = ", ".join(f"{field}=…" for field in ("mode", *FIELDS))
             raise click.UsageError(f"--where {argument}: write it as {_OF_STUDY} or one of {names}")

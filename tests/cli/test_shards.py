@@ -209,8 +209,9 @@ def test_wrong_options_and_damaged_shards_are_refused(cli: Cli, runs: Path, tmp_
     cli.refused(*arguments, "shards", "--rules", "all", says="give another folder")
     cli.refused(*arguments, runs, says="contains other files")
     cli.refused(*arguments, "shards", "--again", code=2)
-    for condition in ("mode=9.9", "colour=red"):
+    for condition in ("mode=9.9", "colour=red", "model="):
         cli.refused("import", "shards", "--where", condition, code=2)
+    cli.refused("import", "shards", "--where", "model=m0", says="no trace matches")
     cli.refused("import", runs / "outcomes.csv", "--sample", "3", code=2)
     (tmp_path / "shards" / "manifest.json").write_text("{}")
     cli.refused("report", "shards", says="not a manifest")

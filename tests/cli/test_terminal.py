@@ -101,6 +101,16 @@ def test_a_command_succeeds_without_a_stream(stream: str, tmp_path: Path) -> Non
     assert "unexpected" not in result.stderr
 
 
+@pytest.mark.parametrize("args", [("--help",), ("inspect", str(SAMPLE))])
+def test_a_command_ends_quietly_if_its_output_is_closed(args: tuple[str, ...]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "mast_tui", *args]
+    result = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, check=False)
+    os.close(writer)
+    assert (result.returncode, result.stderr) == (141, b"")
+
+
 @pytest.fixture(scope="module")
 def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("labelled")

@@ -340,6 +340,7 @@ class LibraryScreen(MainScreen):
         if self.sort is not Sort.QUEUE:
             yield f"by {self.sort}"
         problem_count = len(catalog.troubles) - len(catalog.unreadable)
+        problem_count += sum(row.problems for row in self._listing)
         if problem_count:
             yield f"{counted(problem_count, 'problem')}, see mast-tui inspect"
 

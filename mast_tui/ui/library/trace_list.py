@@ -65,6 +65,8 @@ class LibraryRow(Struct, frozen=True, kw_only=True, dict=True):
     same_as: tuple[str, ...] = ()
     """The names of traces that are the same run."""
     is_retest: bool = False
+    problems: int = 0
+    """The number of parts of the trace that could not be read."""
 
     @cached_property
     def natural(self) -> str:
@@ -269,6 +271,7 @@ def row_of(
         task_id=facts.task_id or "",
         trial="" if facts.trial is None else str(facts.trial),
         same_as=same_as,
+        problems=len(facts.problems),
     )
     if entry is None:
         return row
