@@ -251,9 +251,9 @@ def compared_places(
         return []
     seen_by_others = [other.seen for other in others if other.answers(mode)]
     return [
-        place
-        for place in marks.places(mode)
-        if any(touches(place, seen) for seen in seen_by_others)
+        label_range
+        for label_range in marks.places(mode)
+        if any(touches(label_range, seen) for seen in seen_by_others)
     ]
 
 

@@ -147,9 +147,11 @@ def _random_number_of(trace_id: str, seed: int) -> float:
 def _already_set_aside(shares: Mapping[int, float], noun: str) -> WorkspaceError:
     """Return the error that other shares are set aside; ``noun`` is what the user may keep."""
     # The share for calibration is stored as a part of the traces that are not for tests.
-    rest = 1 - shares.get(0, 0.0)
+    untested_share = 1 - shares.get(0, 0.0)
     shares_text = ", ".join(
-        f"{share * rest:g} for calibration" if seed == CALIBRATION_SEED else f"{share:g} for tests"
+        f"{share * untested_share:g} for calibration"
+        if seed == CALIBRATION_SEED
+        else f"{share:g} for tests"
         for seed, share in shares.items()
     )
     return WorkspaceError(
