@@ -129,7 +129,12 @@ class KeepsTypedTexts:
 
     @abstractmethod
     def say_below(self, text: str, *, error: bool = False) -> None:
-        """Show a text below the typed texts."""
+        """Show a text below the typed texts.
+
+        Args:
+            text: The text.
+            error: True if the text reports an error.
+        """
 
     def may_drop_texts(self, key: str) -> bool:
         """Return whether no typed texts are lost, or the user has pressed a key again."""
