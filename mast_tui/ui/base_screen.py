@@ -133,7 +133,7 @@ class KeepsTypedTexts:
 
         Args:
             text: The text.
-            error: Whether it is an error.
+            error: True if the text reports an error.
         """
 
     def may_drop_texts(self, key: str) -> bool:

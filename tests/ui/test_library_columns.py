@@ -63,8 +63,7 @@ async def test_numbers_are_never_cut(runs: Path, tmp_path: Path) -> None:
             await on.pilot.resize_terminal(width, 24)
             await settle(on.pilot)
             assert on.app.size.width == width
-            table.show([row])
-            await on.pilot.pause()
+            table.show([row])  # nothing is awaited, as the library may list its own rows again
             line = table.render_row(0, table.lines_area.width).text
             numbers = [word for word in line.split() if word.strip("●◌+").isdigit()]
             assert set(numbers) <= {"123456789", "●1234567"}
