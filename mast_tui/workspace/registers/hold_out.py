@@ -154,9 +154,11 @@ def _random_number_of(trace_id: str, seed: int) -> float:
 
 
 def _shares_text(shares: Mapping[int, float]) -> str:
-    """Return the shares of all traces, from shares of which calibration's is of the rest."""
-    rest = 1 - shares.get(0, 0.0)
+    """Return the shares as text; the share of calibration is of the traces without tests."""
+    untested_share = 1 - shares.get(0, 0.0)
     return ", ".join(
-        f"{share * rest:g} for calibration" if seed == CALIBRATION_SEED else f"{share:g} for tests"
+        f"{share * untested_share:g} for calibration"
+        if seed == CALIBRATION_SEED
+        else f"{share:g} for tests"
         for seed, share in shares.items()
     )
