@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from mast_tui.cli.judge.output import (
     Document,
     by_code,
+    money,
     print_modes,
     reasons,
     report_failures,
@@ -18,6 +19,7 @@ from mast_tui.cli.judge.output import (
 )
 from mast_tui.cli.shared.asking import judges_hidden
 from mast_tui.cli.shared.common import load_taxonomy_or_mast, print_json, print_line
+from mast_tui.configuration import Prices
 from mast_tui.counts import counted
 from mast_tui.scale.judging import JudgeUnits, ShardRun, judge_into_shards
 from mast_tui.scale.shards import ShardFolder
@@ -72,7 +74,13 @@ def show_progress(pool: WorkerPool, run: ShardRun) -> None:
     pool.show_progress(existing_shards, run.shards)
 
 
-def print_shards(request: JudgeRequest, run: ShardRun, folder: str, taxonomy: Taxonomy) -> int:
+def print_shards(
+    request: JudgeRequest,
+    run: ShardRun,
+    folder: str,
+    taxonomy: Taxonomy,
+    prices: Prices | None = None,
+) -> int:
     """Print the results of a run into shards, and return the exit code.
 
     Args:
@@ -80,8 +88,12 @@ def print_shards(request: JudgeRequest, run: ShardRun, folder: str, taxonomy: Ta
         run: The counts of the run.
         folder: The folder or URL of the shards.
         taxonomy: The taxonomy of the modes.
+        prices: The prices of the model's tokens; None if they are unknown.
     """
     document = _shards_document(run, folder, taxonomy)
+    usage = run.usage
+    if prices is not None:
+        document["cost"] = prices.cost(usage.tokens_in, usage.tokens_out, usage.tokens_cached)
     if judges_hidden(request.common, taxonomy):
         document = without_findings(document)
     if request.as_json:
@@ -123,7 +135,8 @@ def _print_counts(document: Document) -> None:
     )
     if document["requests"]:
         token_counts = document["tokens"]
+        cost_text = f"; cost {money(document['cost'])}" if "cost" in document else ""
         print_line(
             f"{counted(document['requests'], 'request')}: {token_text(token_counts['in'])} tokens "
-            f"in, {token_text(token_counts['out'])} out"
+            f"in, {token_text(token_counts['out'])} out{cost_text}"
         )

@@ -60,4 +60,4 @@ def judge_with_model(request: JudgeRequest, pool: WorkerPool) -> int:
         )
         if account is not None and (account.spent or run.stopped is None):
             folder.write(SPENT, b"{}")  # the run is over; the next one has an allowance of its own
-    return print_shards(request, run, folder.address, setup.taxonomy)
+    return print_shards(request, run, folder.address, setup.taxonomy, setup.prices)

@@ -17,7 +17,7 @@ from mast_tui.judges.llm.client.budget import Allowance
 from mast_tui.judges.llm.request import AllowanceSpent, RunStops
 from mast_tui.scale.shards import ShardFolder, read_requests
 from mast_tui.scale.shared_allowance import SharedAllowance, SharedAllowanceAddress, SharedBudget
-from tests.cli.conftest import Cli, right_answer
+from tests.cli.conftest import Cli, configure, right_answer
 from tests.judges.llm.bench import write_long_runs
 from tests.judges.llm.server import ModelServer, answer, status
 from tests.judges.llm.test_small_contexts import FEW, ollama
@@ -37,13 +37,13 @@ def judge(new_cli: Callable[..., Cli], server: ModelServer) -> Cli:
 def test_shards_have_the_same_findings_as_a_workspace(
     judge: Cli, cli: Cli, server: ModelServer
 ) -> None:
-    result = judge.ok()
-    document = result.json
+    configure('[judge.prices."test-model"]\ninput = 1\noutput = 2\n')
+    document = judge.ok().json
     assert (document["traces"]["judged"], document["modes"]) == (RUNS, {"1.3": RUNS})
     assert (document["requests"], document["tokens"]["in"]) == (RUNS, RUNS * TOKENS_IN)
     model = ("--model", "test-model", "--base-url", server.base_url)
     summary = cli.json("judge", "runs", "--judge", "llm", *model, "--quiet")
-    for name in ("judge", "suggestions"):
+    for name in ("judge", "suggestions", "cost"):
         assert summary[name] == document[name]
     assert cli.json("import", "shards")["traces"] == {"known": RUNS}
     report = cli.json("report", "shards", "--by", "all")
