@@ -47,6 +47,7 @@ from mast_tui.traces.readers.codex.records import (
     may_be_object,
     output_of,
     payload_of,
+    prompt_of,
     status_of_output,
     step_of,
     text_of_output,
@@ -380,7 +381,8 @@ def _step_digest(record: Fields, step: RolloutStep) -> Digest:
     if step.kind in (SpanKind.MESSAGE, SpanKind.REASONING) and not (
         step.is_event or step.ends_turn
     ):
-        task = task_of_text(step.text) if step.role is Role.USER else None
+        is_prompt = step.role is Role.USER
+        task = task_of_text(prompt_of(step.text, step.parts)) if is_prompt else None
         text_hashes = hashes_of_text(step.kind, step.text, step.parts)
         speaker = (step.kind, step.role, step.agent)
         return "item", unix_seconds(stamp), speaker, step.key, text_hashes, task

@@ -611,6 +611,16 @@ _HARNESS_OPENINGS: Final = (
 )
 
 
+def prompt_of(text: str, parts: Sequence[str]) -> str:
+    """Return the prompt in a user's message, without texts of the harness before it.
+
+    Args:
+        text: The whole text.
+        parts: The texts of its parts; the last follows those of the harness.
+    """
+    return parts[-1] if parts and text.lstrip().startswith(_HARNESS_OPENINGS) else text
+
+
 def _speaker_role(role: Role, text: str) -> Role:
     """Return the role of a message's writer: SYSTEM for a harness's text in the user's name."""
     is_harness_text = role is Role.USER and text.lstrip().startswith(_HARNESS_OPENINGS)
@@ -682,11 +692,12 @@ def _message_step(payload: Fields, key: str | None) -> RolloutStep | None:
 def is_from_harness(message: Fields) -> bool:
     """Return whether Codex itself, the model's harness, wrote a message in the user's name.
 
-    Its text begins like one of the harness's texts. In newer builds, the recorded kinds of its
-    parts have a dot, and none begins with ``user.``.
+    Its text begins like one of the harness's texts, and no prompt follows as the last part. In
+    newer builds, the recorded kinds of its parts have a dot, and none begins with ``user.``.
     """
-    if _speaker_role(Role.USER, content_text(message.get("content"))) is Role.SYSTEM:
-        return True
+    content = message.get("content")
+    if _speaker_role(Role.USER, content_text(content)) is Role.SYSTEM:
+        return _nonblank_texts(content)[-1].lstrip().startswith(("<", "#"))
     metadata = fields_of(message.get("internal_chat_message_metadata_passthrough"))
     kinds = items_of(metadata.get("content_item_kinds"))
     return bool(kinds) and all(
