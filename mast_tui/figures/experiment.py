@@ -553,8 +553,9 @@ def experiment_figures(experiment: Experiment) -> list[Figure]:
 
 
 def _arm_scope(experiment: Experiment, name: str, arm: str, mode: str = "") -> FigureScope:
-    sources = Sources("signatures", group=arm)
-    return FigureScope(name, experiment.inputs.taxonomy_ref, arm, mode, sources=sources)
+    return FigureScope(
+        name, experiment.inputs.taxonomy_ref, arm, mode, sources=Sources("signatures", group=arm)
+    )
 
 
 def _size_figures(experiment: Experiment, arm: str) -> Iterator[Figure]:

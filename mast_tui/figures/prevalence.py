@@ -427,10 +427,12 @@ def prediction_powered(
         share_of_these=share_of_these,
     )
     if labelled_count < _LEAST_PREDICTION_POWERED:
-        withheld = Figure(
-            value=estimate.value, reason="few_traces", needs=_LEAST_PREDICTION_POWERED
+        return replace(
+            result,
+            powered=Figure(
+                value=estimate.value, reason="few_traces", needs=_LEAST_PREDICTION_POWERED
+            ),
         )
-        return replace(result, powered=withheld)
     effective_count = estimate.effective_count(trace_count)
     low, high = (float(end) for end in wilson_of(estimate.value, effective_count))
     # The number of further labels that would narrow the interval to ± MARGIN.
@@ -438,8 +440,9 @@ def prediction_powered(
     if high - low > 2 * MARGIN:
         needed_cases = Z**2 * estimate.value * (1 - estimate.value) / MARGIN**2
         more_labels = max(0, ceil(labelled_count * (needed_cases / effective_count - 1)))
-    powered = Figure(value=estimate.value, interval=(low, high))
-    return replace(result, powered=powered, more_labels=more_labels)
+    return replace(
+        result, powered=Figure(value=estimate.value, interval=(low, high)), more_labels=more_labels
+    )
 
 
 def _share_of_these(hits: int, n: int, total: int) -> Figure:

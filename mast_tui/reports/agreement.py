@@ -325,12 +325,12 @@ def modes_section(agreement: Agreement) -> ReportSection:
         maker.comparison_table(_RETESTS, [(name,) for name in agreement.retested]),
         maker.comparison_table(_AGENTS, agreement.agents),
     )
-    notes = [
+    notes = (
         *_left_out_notes(agreement),
         *_more_traces_note(agreement),
         *_missed_unknown_note(agreement),
-    ]
-    return ReportSection("modes", "Modes", tables, tuple(maker.facts()), tuple(notes))
+    )
+    return ReportSection("modes", "Modes", tables, tuple(maker.facts()), notes)
 
 
 def missed_table(agreement: Agreement) -> Table | None:

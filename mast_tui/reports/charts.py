@@ -230,11 +230,6 @@ class _GroupCharts(GroupFigures):
 
     def occurrence(self) -> Chart:
         """Return the chart of the share of labelled traces that have each mode."""
-        note = (
-            "Bars: share of traces with the mode, among all labelled traces with a verdict on it. "
-            "Lines: 95 % Wilson intervals. Right: share and counts. "
-            f"n = {self.trace_counts['all']} traces."
-        )
         rows = [
             _Row(code, name, self.figures_by_code[code].find("rate", "all"))
             for code, name in self.names
@@ -242,21 +237,24 @@ class _GroupCharts(GroupFigures):
         return self.chart(
             "occurrence",
             "Share of traces with each mode",
-            note,
+            "Bars: share of traces with the mode, among all labelled traces with a verdict on it. "
+            "Lines: 95 % Wilson intervals. Right: share and counts. "
+            f"n = {self.trace_counts['all']} traces.",
             bars(rows, [("all labelled traces", "v-first")]),
         )
 
     def distribution(self) -> Chart:
         """Return the chart of the number of modes of failed traces."""
-        group = self.group
-        note = (
+        return self.chart(
+            "distribution",
+            "Modes per failed trace",
             "Bars: number of failed traces by number of modes. "
-            f"n = {group.count('n_complete')} of {self.failed} failed traces, those with verdicts "
-            f"on all {group.count('modes_judged')} modes. Dot and line: mean number of modes over "
-            "all failed traces with its 95 % interval (percentile bootstrap over traces, "
-            f"{self.signatures.resampling.count} resamples)."
+            f"n = {self.group.count('n_complete')} of {self.failed} failed traces, those with "
+            f"verdicts on all {self.group.count('modes_judged')} modes. Dot and line: mean number "
+            "of modes over all failed traces with its 95 % interval (percentile bootstrap over "
+            f"traces, {self.signatures.resampling.count} resamples).",
+            distribution_bars(self.group),
         )
-        return self.chart("distribution", "Modes per failed trace", note, distribution_bars(group))
 
     def shapes(self) -> Chart:
         """Return the chart of the shares of isolated and cascading failures."""
@@ -270,14 +268,11 @@ class _GroupCharts(GroupFigures):
             "open": "open",
         }
         parts = [(labels[shape], self.group.count("shape", shape)) for shape in SHAPES]
-        note = (
-            f"Segments: shares of n = {self.failed} failed traces, counts in parentheses. Open: "
-            "modes without a verdict could change the classification."
-        )
         return self.chart(
             "shapes",
             "Isolated and cascading failures",
-            note,
+            f"Segments: shares of n = {self.failed} failed traces, counts in parentheses. Open: "
+            "modes without a verdict could change the classification.",
             share_bars([("failed traces", parts)]),
         )
 
@@ -300,15 +295,12 @@ class _GroupCharts(GroupFigures):
 
     def prevalence(self) -> Chart:
         """Return the chart of the shares of failed and successful traces with each mode."""
-        note = (
-            "Bars: share of traces with the mode, among those with a verdict on it. Lines: 95 % "
-            "Wilson intervals. Right: share, counts and resulting class. "
-            f"n = {self.side_counts} traces."
-        )
         return self.chart(
             "prevalence",
             "Share of failed and successful traces with each mode",
-            note,
+            "Bars: share of traces with the mode, among those with a verdict on it. Lines: 95 % "
+            "Wilson intervals. Right: share, counts and resulting class. "
+            f"n = {self.side_counts} traces.",
             bars(
                 self.rows(), (("failed traces", "v-failed"), ("successful traces", "v-succeeded"))
             ),
@@ -389,17 +381,14 @@ class _GroupCharts(GroupFigures):
             onsets: The figures on the onset of each mode, by its code.
             traces_text: The words for the traces.
         """
-        note = (
+        return self.chart(
+            "onset",
+            "Where in the run failures first occur",
             f"Bars: number of {traces_text} by the tenth of the run in which they first fail. "
             "Strips: the same for the first span of each mode; stronger colour: more traces. "
             f"Dots: medians. Lines: quartiles. n = {places['position'].n} of "
             f"{places.count('showing')} {traces_text} with a failure, those with labels on "
-            "spans."
-        )
-        return self.chart(
-            "onset",
-            "Where in the run failures first occur",
-            note,
+            "spans.",
             onset_strips(places, onsets, self.names),
         )
 
@@ -410,13 +399,13 @@ class _GroupCharts(GroupFigures):
             pairs: The figures of each pair of modes.
             traces_text: The number and the kind of the traces.
         """
-        note = (
+        return self.chart(
+            "order",
+            "Which of two modes occurs first",
             "Cells: number of traces with both modes in which the mode of the row first occurs "
             "before that of the column; stronger colour: larger share. n = "
-            f"{traces_text}."
-        )
-        return self.chart(
-            "order", "Which of two modes occurs first", note, order_matrix(pairs, self.names)
+            f"{traces_text}.",
+            order_matrix(pairs, self.names),
         )
 
     def chains(self, chains: Mapping[str, FigureTable], traces_text: str) -> Chart:
@@ -430,12 +419,14 @@ class _GroupCharts(GroupFigures):
             (chain_of(chain), figures.count("chains"))
             for chain, figures in islice(chains.items(), MOST_CHAINS)
         ]
-        note = (
+        return self.chart(
+            "chains",
+            "Chains of failure",
             "Rows: modes in the order in which they first occur, joined by + if at the same "
             f"span. Bars: number of traces. n = {traces_text}; the {len(most_frequent)} most "
-            "frequent chains."
+            "frequent chains.",
+            chain_rows(most_frequent),
         )
-        return self.chart("chains", "Chains of failure", note, chain_rows(most_frequent))
 
     def together(self, pairs: Mapping[str, FigureTable], side: str) -> Chart:
         """Return the chart of the modes that occur in the same trace.
@@ -446,12 +437,12 @@ class _GroupCharts(GroupFigures):
         """
         traces_text = _TRACES_TEXTS[side]
         trace_count = self.trace_counts[side]
-        note = (
-            f"Cells: number of {traces_text} with both modes; stronger colour: larger share "
-            f"of the traces with either mode. n = {trace_count} {traces_text}."
-        )
         return self.chart(
-            "together", "Modes that occur together", note, together_matrix(pairs, self.names)
+            "together",
+            "Modes that occur together",
+            f"Cells: number of {traces_text} with both modes; stronger colour: larger share "
+            f"of the traces with either mode. n = {trace_count} {traces_text}.",
+            together_matrix(pairs, self.names),
         )
 
 

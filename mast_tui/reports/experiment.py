@@ -190,11 +190,14 @@ def _arms_table(experiment: Experiment, figures: FigureIndex) -> Table:
         cells |= figure_cells(success, table_columns)
         cells |= figure_cells(figures.table("experiment_pass", group=arm), table_columns)
         rows.append(Row(arm, cells, sources=success.sources))
-    caption = (
+    return Table(
+        "arms",
+        "Success of each arm",
+        table_columns,
+        (tuple(rows),),
         "success: mean over tasks of the share of successful runs (pass@1). pass^k: probability "
-        "that k runs of a task all succeed."
+        "that k runs of a task all succeed.",
     )
-    return Table("arms", "Success of each arm", table_columns, (tuple(rows),), caption)
 
 
 class _Measured(NamedTuple):
@@ -227,9 +230,11 @@ class _Arm:
 
     def section(self) -> ReportSection:
         """Make the section on the arm."""
-        title = f"{self.name} against {self.experiment.baseline}"
         return ReportSection(
-            f"arm-{self.number}", title, tuple(self.tables()), tuple(self._facts())
+            f"arm-{self.number}",
+            f"{self.name} against {self.experiment.baseline}",
+            tuple(self.tables()),
+            tuple(self._facts()),
         )
 
     def tables(self) -> Iterator[Table]:
@@ -391,12 +396,15 @@ def _plan_table(experiment: Experiment, figures: FigureIndex) -> Table:
         cells["detectable"] = None if least_change is None else round(100 * least_change)
         rows.append(Row(code or "success", cells))
     change = f"{100 * experiment.change:.0f} points"
-    caption = (
+    return Table(
+        "plan",
+        f"Power to detect {change}",
+        table_columns,
+        (tuple(rows),),
         f"Power to detect a change of {change} (success rises, modes fall), simulated from the "
         "runs so far at the level that a single change needs after Holm's correction over all "
-        f"tested modes. N per task: tasks needed for a power of {TARGET:.0%} with N runs per task."
+        f"tested modes. N per task: tasks needed for a power of {TARGET:.0%} with N runs per task.",
     )
-    return Table("plan", f"Power to detect {change}", table_columns, (tuple(rows),), caption)
 
 
 def experiment_notes(experiment: Experiment, figures: FigureIndex) -> Iterator[Note]:

@@ -184,19 +184,22 @@ def judge_section(
         report: The figures of the judge.
         comparison: The judge's comparison with another judge; None without one.
     """
-    tables = existing_parts(
-        _rates_table(report),
-        _chance_table(report),
-        _calibration_table(report),
-        _answers_table(report),
-        _localisation_table(report),
-        _prevalence_table(report),
-        _overall_table(report),
-        _effect_table(report),
-        None if comparison is None else compared_table(comparison),
-    )
     return ReportSection(
-        "judge", "Judge", tables, _pooled_facts(report), tuple(_page_notes(report))
+        "judge",
+        "Judge",
+        existing_parts(
+            _rates_table(report),
+            _chance_table(report),
+            _calibration_table(report),
+            _answers_table(report),
+            _localisation_table(report),
+            _prevalence_table(report),
+            _overall_table(report),
+            _effect_table(report),
+            None if comparison is None else compared_table(comparison),
+        ),
+        _pooled_facts(report),
+        tuple(_page_notes(report)),
     )
 
 
@@ -428,22 +431,21 @@ def _calibration_table(report: JudgeReport) -> Table | None:
     error_text = in_words(total["expected_calibration_error"])
     without_confidence = total.count("without_confidence")
     excluded = f"Excluded: {counted(without_confidence, 'finding')} without a confidence."
-    notes = (
-        Note(
-            "A finding is trace × mode, with the confidence of its most confident suggestion. "
-            "correct: the verdict of the reference is present. Expected calibration error: "
-            f"{error_text}.",
-            "calibration",
-        ),
-        *applicable((without_confidence, Note(excluded, "without_confidence"))),
-    )
     return Table(
         "judge_calibration",
         "Calibration: confidence and share of correct findings",
         _CALIBRATION,
         (tuple(rows), (Row("all", {"confidence": "all"} | figure_cells(total, _CALIBRATION)),)),
         f"Findings of {report.judge}. {_WILSON}",
-        notes,
+        (
+            Note(
+                "A finding is trace × mode, with the confidence of its most confident suggestion. "
+                "correct: the verdict of the reference is present. Expected calibration error: "
+                f"{error_text}.",
+                "calibration",
+            ),
+            *applicable((without_confidence, Note(excluded, "without_confidence"))),
+        ),
     )
 
 
@@ -525,11 +527,6 @@ def _prevalence_table(report: JudgeReport) -> Table | None:
     judged_count = report.count("unlabelled")
     if not judged_count or not figures_by_mode:
         return None
-    note = Note(
-        "corrected: for the errors of the judge (Rogan and Gladen). This is valid if the traces "
-        "that people labelled are a random sample of all.",
-        "corrected",
-    )
     return Table(
         "judge_prevalence",
         f"Prevalence in {counted(judged_count, 'trace')} that only the judge has labelled",
@@ -539,7 +536,14 @@ def _prevalence_table(report: JudgeReport) -> Table | None:
         "(Rogan and Gladen 1978), for the population of the traces. [a, b] is a 95 % confidence "
         "interval: Wilson's for the uncorrected share, Lang and Reiczigel's (2014) for the "
         "corrected one.",
-        (note, *withheld_notes(*(figures["corrected"] for figures in figures_by_mode.values()))),
+        (
+            Note(
+                "corrected: for the errors of the judge (Rogan and Gladen). This is valid if the "
+                "traces that people labelled are a random sample of all.",
+                "corrected",
+            ),
+            *withheld_notes(*(figures["corrected"] for figures in figures_by_mode.values())),
+        ),
     )
 
 

@@ -397,9 +397,11 @@ def _group_section(group: _Group) -> ReportSection:
 def _shares_section(group: _Group) -> ReportSection:
     """Make the section on a group of traces with only the shares of modes."""
     chart = group_charts(group.signatures, group.name).get("occurrence")
-    parts = existing_parts(chart, group.prevalence())
     return ReportSection(
-        f"group{group.suffix}", group.title, parts, tuple(_group_facts(group.group))
+        f"group{group.suffix}",
+        group.title,
+        existing_parts(chart, group.prevalence()),
+        tuple(_group_facts(group.group)),
     )
 
 
@@ -479,14 +481,17 @@ def group_report(
 
 def _screen_sections(group: _Group) -> Iterator[ReportSection]:
     """Yield the sections on a group for a screen."""
-    mode_tables = existing_parts(
-        group.prevalence(),
-        group.modes(),
-        *group.categories(),
-        group.stratified(),
-        group.corrected(),
+    yield ReportSection(
+        "modes",
+        "modes",
+        existing_parts(
+            group.prevalence(),
+            group.modes(),
+            *group.categories(),
+            group.stratified(),
+            group.corrected(),
+        ),
     )
-    yield ReportSection("modes", "modes", mode_tables)
     onset_notes = () if group.places is not None else (_no_places_note(group.signatures),)
     yield ReportSection("onset", "onset", group.onset_tables(), notes=onset_notes)
     yield ReportSection("together", "together", existing_parts(group.matrix(), group.pairs()))
@@ -774,9 +779,8 @@ class _Group(GroupFigures):
         caption = f"{self.title}: {traces or self.sides_text}."
         if id == "mode_shares":
             caption += f" {source_words(self.signatures)}"
-        ident = f"{id}{self.suffix}"
         return _without_undefined_columns(
-            Table(ident, title, table_columns, (rows,), caption, notes, folded)
+            Table(f"{id}{self.suffix}", title, table_columns, (rows,), caption, notes, folded)
         )
 
     def mode_cells(self, code: str) -> dict[str, Cell]:
@@ -915,11 +919,15 @@ class _Group(GroupFigures):
             )
             for code, figures in self.figures_by_code.items()
         ]
-        note = Note(
-            "Success with and without a mode is an association, not an effect of the mode.",
-            "no_effect",
+        return self.make_table(
+            "counts",
+            rows,
+            Note(
+                "Success with and without a mode is an association, not an effect of the mode.",
+                "no_effect",
+            ),
+            folded=True,
         )
-        return self.make_table("counts", rows, note, folded=True)
 
     def _mode_row(self, code: str, figures: FigureTable) -> Row:
         """Make the row of a mode: its shares by outcome, and its class."""
@@ -1036,12 +1044,15 @@ class _Group(GroupFigures):
             )
             for code, figures in self.signatures.corrected(self.name).items()
         ]
-        note = Note(
-            "Traces that only the judge has labelled. The correction (Rogan and Gladen) assumes "
-            "that the judge makes the same errors on them as on traces with gold.",
+        return self.make_table(
             "corrected",
+            rows,
+            Note(
+                "Traces that only the judge has labelled. The correction (Rogan and Gladen) "
+                "assumes that the judge makes the same errors on them as on traces with gold.",
+                "corrected",
+            ),
         )
-        return self.make_table("corrected", rows, note)
 
     def _corrected_sentence(self, code: str) -> Iterator[str]:
         """Yield a mode's share corrected for the judge's errors, or why it cannot be corrected."""
@@ -1153,10 +1164,10 @@ class _Group(GroupFigures):
                 f"{name} {_percent(share)}" for name, share in shares.items() if share is not None
             ]
             if share_texts:
-                sentence = (
-                    f"Categories of the modes found in {side} traces: {', '.join(share_texts)}."
+                yield Note(
+                    f"Categories of the modes found in {side} traces: {', '.join(share_texts)}.",
+                    "categories",
                 )
-                yield Note(sentence, "categories")
         yield from self.first_failure_notes()
         yield from _limit_notes(group_cannot_say(self.signatures, self.name))
 
@@ -1194,10 +1205,13 @@ class _Group(GroupFigures):
             )
             for tenth, count in enumerate(counts)
         ]
-        traces_text = self._traces_with_place()
-        # A page shows the same as a chart, and as a note under the group.
         return self.make_table(
-            "first_failure", rows, *notes, traces=traces_text, folded=self.is_page
+            "first_failure",
+            rows,
+            *notes,
+            traces=self._traces_with_place(),
+            # A page shows the same as a chart, and as a note under the group.
+            folded=self.is_page,
         )
 
     def _first_modes_table(self, places: FigureTable) -> Table | None:
@@ -1316,12 +1330,15 @@ class _Group(GroupFigures):
             )
             for number, (chain, figures) in enumerate(self.figures_of_side("chains").items())
         ]
-        note = Note(
-            "A → B: B is the next mode that first occurs after A. A+B: both at the same span.",
-            "chains",
-        )
         return self.make_table(
-            "chain_counts", rows, note, traces=self._traces_with_place(), folded=True
+            "chain_counts",
+            rows,
+            Note(
+                "A → B: B is the next mode that first occurs after A. A+B: both at the same span.",
+                "chains",
+            ),
+            traces=self._traces_with_place(),
+            folded=True,
         )
 
     def _cost_table(self) -> Table | None:
@@ -1330,8 +1347,9 @@ class _Group(GroupFigures):
             self._cost_row(definition, amount)
             for definition, amount in product(_FATAL_BY, ("tokens", "minutes"))
         ]
-        traces_text = f"over {self.trace_counts['failed']:,} failed traces"
-        return self.make_table("bill", filter(None, rows), traces=traces_text)
+        return self.make_table(
+            "bill", filter(None, rows), traces=f"over {self.trace_counts['failed']:,} failed traces"
+        )
 
     def _cost_row(self, definition: str, amount: str) -> Row | None:
         """Return the row of the tokens or minutes of failed runs; None if they are unknown."""
@@ -1380,14 +1398,14 @@ class _Group(GroupFigures):
             Column(f"with {code}", code, Kind.COUNT, f"{self.traces_text} that also show {code}")
             for code in rates
         ]
-        note = Note(
-            f"Cells: number of {self.traces_text} with both modes; diagonal: with the one mode.",
-            "matrix",
-        )
         return self.make_table(
             "together",
             rows,
-            note,
+            Note(
+                f"Cells: number of {self.traces_text} with both modes; diagonal: with the one "
+                "mode.",
+                "matrix",
+            ),
             title="Modes that occur together",
             columns=mode_columns,
             traces=self._together_source(),
@@ -1725,8 +1743,11 @@ def _trend_section(signatures: SignatureReport, axis: TrendAxis) -> ReportSectio
             ("all", "trend-all", "Trend in all traces"),
         )
     ]
-    parts = existing_parts(*map(_without_undefined_columns, tables))
-    return ReportSection("trend", f"Trend by {signatures.inputs.by}", parts)
+    return ReportSection(
+        "trend",
+        f"Trend by {signatures.inputs.by}",
+        existing_parts(*map(_without_undefined_columns, tables)),
+    )
 
 
 def _trend_rows(
@@ -1794,11 +1815,15 @@ def _rule_sentences(signatures: SignatureReport) -> Iterator[str]:
 
 def _method_text(signatures: SignatureReport) -> model.Text:
     """Return the text on the rules, on the intervals, and on the limits of a difference."""
-    caution = (
-        "A difference between failed and successful runs does not prove that the mode caused the "
-        "failure: hard tasks may cause both."
+    return model.Text(
+        "counted",
+        "Rules and intervals",
+        (
+            *_rule_sentences(signatures),
+            "A difference between failed and successful runs does not prove that the mode caused "
+            "the failure: hard tasks may cause both.",
+        ),
     )
-    return model.Text("counted", "Rules and intervals", (*_rule_sentences(signatures), caution))
 
 
 def _measured_effects(extras: Extras | None) -> tuple[model.Text, ...]:

@@ -171,12 +171,14 @@ def _pair_test_figures(
     for (pair, test), p_adjusted in zip(tests.items(), adjusted, strict=True):
         scope = FigureScope("missed_pair", taxonomy, subject=pair)
         yield scope.number("n", test.n)
-        values = {
-            "odds_ratio": test.odds_ratio,
-            "p_value": test.p_value,
-            "p_adjusted": p_adjusted,
-        }
-        yield from scope.counts(values, n=test.n)
+        yield from scope.counts(
+            {
+                "odds_ratio": test.odds_ratio,
+                "p_value": test.p_value,
+                "p_adjusted": p_adjusted,
+            },
+            n=test.n,
+        )
 
 
 def _catches_of_mode(looked: NDArray[np.bool_], caught: NDArray[np.bool_]) -> Iterator[Catch]:
@@ -214,12 +216,14 @@ def missed_figures(
     unit_count = sum(catch.unit_count for catch in catches)
     caught_count = sum(len(catch.caught) for catch in catches)
     yield scope.number("n", unit_count)
-    caught_counts = {
-        "found": caught_count,
-        "found_once": sum(int((catch.finder_counts == 1).sum()) for catch in catches),
-        "found_twice": sum(catch.twice_count for catch in catches),
-    }
-    yield from scope.counts(caught_counts, n=unit_count)
+    yield from scope.counts(
+        {
+            "found": caught_count,
+            "found_once": sum(int((catch.finder_counts == 1).sum()) for catch in catches),
+            "found_twice": sum(catch.twice_count for catch in catches),
+        },
+        n=unit_count,
+    )
     if not caught_count:
         undefined = Figure(reason="no_variance" if unit_count else "no_overlap")
         yield scope.figure("missed", undefined, n=unit_count)

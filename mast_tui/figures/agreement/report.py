@@ -600,8 +600,13 @@ class _ResampledStudy:
             mode: The code of a mode, or the id of a category.
             where: The conditions of the traces.
         """
-        sources = Sources("people", tuple(slugs), group=group, where=where)
-        return FigureScope(name, self.study.taxonomy_ref, group, mode, sources=sources)
+        return FigureScope(
+            name,
+            self.study.taxonomy_ref,
+            group,
+            mode,
+            sources=Sources("people", tuple(slugs), group=group, where=where),
+        )
 
 
 def _study_figures(resampled_study: _ResampledStudy) -> Iterator[Figure]:

@@ -104,12 +104,14 @@ def _cost_figures(
     for row, mode in zip(label_rows, label_modes, strict=True):
         fatal_modes[row].add(mode)
     scope = group.scope("bill")
-    trace_counts = {
-        "traces": len(rows),
-        "with_fatal": sum(row in fatal_modes for row in rows),
-        "at_hand": len(usage_by_row),
-    }
-    yield from scope.counts(trace_counts, condition=definition)
+    yield from scope.counts(
+        {
+            "traces": len(rows),
+            "with_fatal": sum(row in fatal_modes for row in rows),
+            "at_hand": len(usage_by_row),
+        },
+        condition=definition,
+    )
     codes = [mode.code for mode in inputs.modes]
     amounts_by_row = {row: usage.amounts() for row, usage in usage_by_row.items()}
     for name in AMOUNTS:
@@ -157,14 +159,17 @@ def _amount_figures(
             after_by_mode[mode] += (run_total - run_before_fatal) / len(run.modes)
     used_after = total - without_fatal - before_fatal
     scope = group.scope("bill")
-    sums = {
-        "used_total": total,
-        "used_without_fatal": without_fatal,
-        "used_before_first_fatal": before_fatal,
-        "used_after": used_after,
-        "used_share_after": used_after / total if total else None,
-    }
-    yield from scope.counts(sums, condition=condition, n=len(runs))
+    yield from scope.counts(
+        {
+            "used_total": total,
+            "used_without_fatal": without_fatal,
+            "used_before_first_fatal": before_fatal,
+            "used_after": used_after,
+            "used_share_after": used_after / total if total else None,
+        },
+        condition=condition,
+        n=len(runs),
+    )
     for code, value in zip(codes, after_by_mode, strict=True):
         if value:
             mode_scope = group.scope("bill", code, code, outcome="failed")

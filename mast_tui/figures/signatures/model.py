@@ -233,8 +233,13 @@ class GroupScope:
         if name.endswith("_failed"):
             where = {"outcome": "failed", **where}
         modes = tuple(self.slugs[code] for code in codes)
-        sources = Sources("signatures", modes, group=self.group, where=tuple(where.items()))
-        return FigureScope(name, self.taxonomy, self.group, mode, sources=sources)
+        return FigureScope(
+            name,
+            self.taxonomy,
+            self.group,
+            mode,
+            sources=Sources("signatures", modes, group=self.group, where=tuple(where.items())),
+        )
 
 
 @dataclass(frozen=True, slots=True)

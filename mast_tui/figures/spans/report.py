@@ -311,16 +311,15 @@ def _annotator_counts(span_input: SpanInput, name: str) -> Iterator[Figure]:
     all_marks = [
         trace.marks_by_name[name] for trace in span_input.traces if name in trace.marks_by_name
     ]
-    counts = {
-        "traces": len(all_marks),
-        "reading_recorded": sum(marks.read is not None for marks in all_marks),
-        "places": sum(len(places) for marks in all_marks for places in marks.places.values()),
-        "whole_trace": sum(marks.whole_trace for marks in all_marks),
-        "not_found": sum(marks.not_found for marks in all_marks),
-        "no_places": sum(len(marks.unplaced) for marks in all_marks),
-    }
     yield from FigureScope("spans_annotator", span_input.taxonomy_ref, subject=(name,)).counts(
-        counts
+        {
+            "traces": len(all_marks),
+            "reading_recorded": sum(marks.read is not None for marks in all_marks),
+            "places": sum(len(places) for marks in all_marks for places in marks.places.values()),
+            "whole_trace": sum(marks.whole_trace for marks in all_marks),
+            "not_found": sum(marks.not_found for marks in all_marks),
+            "no_places": sum(len(marks.unplaced) for marks in all_marks),
+        }
     )
 
 
