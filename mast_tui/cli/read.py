@@ -114,7 +114,7 @@ def read_command(request: ReadRequest) -> None:
     )
     trace = trace.with_masks(trace_masks(study))
     session = Session.open(
-        workspace, trace, workspace.with_places(taxonomy), name, blind=session_blind
+        workspace, trace, workspace.with_positions(taxonomy), name, blind=session_blind
     )
     LineReader(session).run(_typed_lines())
 

@@ -107,7 +107,7 @@ def show_command(request: TaxonomyShowRequest) -> None:
     """
     workspace = existing_workspace(request.common)
     taxonomy = _find_taxonomy(request.name, workspace)
-    taxonomy = taxonomy if workspace is None else workspace.with_places(taxonomy)
+    taxonomy = taxonomy if workspace is None else workspace.with_positions(taxonomy)
     if request.as_json:
         print_json(_taxonomy_values(taxonomy))
         return

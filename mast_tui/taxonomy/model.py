@@ -102,7 +102,7 @@ class Group(NamedTuple):
     slugs: tuple[str, ...]
 
 
-LAST_PLACE: Final = 99
+LAST_POSITION: Final = 99
 """The greatest position that two digits can name."""
 
 
@@ -118,7 +118,7 @@ class Taxonomy(Struct, frozen=True):
         content_hash: A hash that changes with every text.
         own_open_code_mode: The mode of open codes in the file; None for the default.
         own_levels: The names of the levels of categories; empty for the default names.
-        places: Pairs of a mode's slug and its position in earlier versions, if there are any.
+        positions: Pairs of a mode's slug and its position in earlier versions, if there are any.
     """
 
     id: str
@@ -129,7 +129,7 @@ class Taxonomy(Struct, frozen=True):
     content_hash: str
     own_open_code_mode: Mode | None = None
     own_levels: tuple[str, ...] = ()
-    places: tuple[tuple[str, int], ...] = ()
+    positions: tuple[tuple[str, int], ...] = ()
 
     @property
     def ref(self) -> str:
@@ -266,8 +266,8 @@ class Taxonomy(Struct, frozen=True):
 
     def _position_by_slug(self) -> dict[str, int]:
         """Return the position of each mode in earlier versions, or else in the file, from 1."""
-        if self.places:
-            return dict(self.places)
+        if self.positions:
+            return dict(self.positions)
         return {mode.slug: position for position, mode in enumerate(self.modes, start=1)}
 
     @property
@@ -283,10 +283,10 @@ class Taxonomy(Struct, frozen=True):
         if self.coded_by_digits:
             return mode.code.replace(".", "")
         position = self._position_by_slug().get(mode.slug, 0)
-        return f"{position:02d}" if position <= LAST_PLACE else "··"
+        return f"{position:02d}" if position <= LAST_POSITION else "··"
 
 
-def lasting_places(versions: Iterable[Taxonomy]) -> tuple[tuple[str, int], ...]:
+def lasting_positions(versions: Iterable[Taxonomy]) -> tuple[tuple[str, int], ...]:
     """Return the slug and position of each mode in the newest version of a taxonomy.
 
     A mode keeps its position in later versions, because people type it. A new mode gets the next
@@ -299,21 +299,15 @@ def lasting_places(versions: Iterable[Taxonomy]) -> tuple[tuple[str, int], ...]:
     last_positions: dict[str, int] = {}
     positions: dict[str, int] = {}
     for version in versions:
-        positions = {
-            mode.slug: last_positions[mode.slug]
-            for mode in version.modes
-            if mode.slug in last_positions
-        }
-        for mode in version.modes:
-            if mode.slug in positions:
-                continue
-            position = max(last_positions.values(), default=0) + 1
-            if position > LAST_PLACE:
-                used_now = set(positions.values())
-                free_positions = (free for free in range(1, LAST_PLACE + 1) if free not in used_now)
-                position = next(free_positions, position)
-            positions[mode.slug] = position
-            last_positions[mode.slug] = position
+        slugs = [mode.slug for mode in version.modes]
+        positions = {slug: last_positions[slug] for slug in slugs if slug in last_positions}
+        for slug in slugs:
+            if slug not in positions:
+                position = max(last_positions.values(), default=0) + 1
+                if position > LAST_POSITION:
+                    free_positions = {*range(1, LAST_POSITION + 1)}.difference(positions.values())
+                    position = min(free_positions, default=position)
+                positions[slug] = last_positions[slug] = position
     return tuple(positions.items())
 
 

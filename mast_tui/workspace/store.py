@@ -347,7 +347,7 @@ class Workspace:
     revisions = reading(taxonomy_register.revisions)
     revisions_read = reading(taxonomy_register.revisions_read)
     as_worded = reading(taxonomy_register.with_latest_texts)
-    with_places = reading(taxonomy_register.with_places)
+    with_positions = reading(taxonomy_register.with_positions)
     taxonomies = reading(taxonomy_register.taxonomies)
 
     def taxonomy(self, ref: str) -> Taxonomy:

@@ -15,7 +15,7 @@ from mast_tui.exchange.migration.mapping import taxonomy_toml, with_mode
 from mast_tui.judges.llm.prompt.taxonomy_text import taxonomy_text
 from mast_tui.taxonomy.changes import changes
 from mast_tui.taxonomy.loader import TaxonomyError, from_dict, load_mast, load_taxonomy, to_dict
-from mast_tui.taxonomy.model import OPEN_CODE_SLUG, Taxonomy, differences, lasting_places
+from mast_tui.taxonomy.model import OPEN_CODE_SLUG, Taxonomy, differences, lasting_positions
 from mast_tui.workspace import Workspace
 from tests.taxonomy.rewording import changed
 
@@ -111,7 +111,7 @@ NAMES = st.lists(st.sampled_from([f"m{n}" for n in range(12)]), min_size=1, uniq
 @given(st.lists(NAMES, min_size=1, max_size=6))
 def test_a_mode_keeps_its_place(history: list[list[str]]) -> None:
     versions = [version(n, *slugs) for n, slugs in enumerate(history)]
-    placed = [dict(lasting_places(versions[: n + 1])) for n in range(len(versions))]
+    placed = [dict(lasting_positions(versions[: n + 1])) for n in range(len(versions))]
     assert list(placed[0].values()) == list(range(1, len(history[0]) + 1))
     for before, now, slugs in zip([{}, *placed], placed, history, strict=False):
         assert now.keys() == set(slugs)
@@ -121,9 +121,9 @@ def test_a_mode_keeps_its_place(history: list[list[str]]) -> None:
 
 def test_free_places_are_reused_last() -> None:
     many = [f"m{n}" for n in range(99)]
-    places = dict(lasting_places([version(1, *many), version(2, *many[:4], *many[5:], "new")]))
+    places = dict(lasting_positions([version(1, *many), version(2, *many[:4], *many[5:], "new")]))
     assert (places["new"], places["m98"]) == (5, 99)
-    assert dict(lasting_places([version(1, *many), version(2, *many[:98], "new")]))["new"] == 99
+    assert dict(lasting_positions([version(1, *many), version(2, *many[:98], "new")]))["new"] == 99
     over = version(1, *many, "one-more")
     assert over.keys_of(over.mode("one-more")) == "··"
 
@@ -132,16 +132,16 @@ def test_digits_keep_naming_the_same_mode(tmp_path: Path) -> None:
     first, second = version(1, "a", "b", "c"), version(2, "d", "a", "c")
     with closing(Workspace.open(tmp_path / "w.db")) as workspace:
         workspace.add_taxonomy(first)
-        for now in (workspace.with_places(second), workspace.with_places(first)):
+        for now in (workspace.with_positions(second), workspace.with_positions(first)):
             assert {now.keys_of(mode): mode.slug for mode in now.modes}.items() >= {
                 ("01", "a"), ("03", "c")
             }  # fmt: skip
-        now = workspace.with_places(second)
+        now = workspace.with_positions(second)
         assert now.by_digits("0", "2") is None
         assert now.by_digits("0", "4") == now.mode("d")
         workspace.add_taxonomy(now)
         assert workspace.taxonomy("own@2").content_hash == second.content_hash
-        assert workspace.with_places(load_mast()) == load_mast()
+        assert workspace.with_positions(load_mast()) == load_mast()
 
 
 # The open mode

@@ -306,7 +306,7 @@ class Opening:
             taxonomy=taxonomy.ref,
         )
         # Modes keep their digits from earlier versions of the taxonomy.
-        opened = OpenWorkspace(workspace, workspace.with_places(taxonomy), name, blind)
+        opened = OpenWorkspace(workspace, workspace.with_positions(taxonomy), name, blind)
         opened.learn_role()
         opened.masks = self.masks
         return opened

@@ -20,7 +20,7 @@ from mast_tui.counts import counted
 from mast_tui.errors import WorkspaceError
 from mast_tui.labels import AGENT_PREFIX, JUDGE_PREFIX
 from mast_tui.taxonomy.loader import TaxonomyError, from_dict, to_dict
-from mast_tui.taxonomy.model import Taxonomy, differences, lasting_places
+from mast_tui.taxonomy.model import Taxonomy, differences, lasting_positions
 from mast_tui.workspace import schema
 from mast_tui.workspace.database import put_rows
 from mast_tui.workspace.events.model import now
@@ -202,8 +202,8 @@ def unreadable(connection: Connection) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(problems.items()))
 
 
-def with_places(connection: Connection, taxonomy: Taxonomy) -> Taxonomy:
-    """Add to a taxonomy the ``places`` that its modes had in earlier versions.
+def with_positions(connection: Connection, taxonomy: Taxonomy) -> Taxonomy:
+    """Add to a taxonomy the ``positions`` that its modes had in earlier versions.
 
     People type the position of a mode as two digits, so it must stay when another mode is removed.
 
@@ -220,7 +220,11 @@ def with_places(connection: Connection, taxonomy: Taxonomy) -> Taxonomy:
     refs = sorted(first_revisions, key=lambda ref: (first_revisions[ref].since, ref))
     earlier_refs = refs[: refs.index(taxonomy.ref)] if taxonomy.ref in first_revisions else refs
     versions = [*(first_revisions[ref].taxonomy for ref in earlier_refs), taxonomy]
-    return structs.replace(taxonomy, places=lasting_places(versions)) if earlier_refs else taxonomy
+    return (
+        structs.replace(taxonomy, positions=lasting_positions(versions))
+        if earlier_refs
+        else taxonomy
+    )
 
 
 def revisions_read(connection: Connection, ref: str) -> tuple[RevisionJson, ...]:
