@@ -458,10 +458,7 @@ class MastApp(QueuedInputApp):
 
     def action_another_annotator(self) -> None:
         """Ask for a name, and label under it."""
-        if self.workspace.no_workspace_reason is not None:
-            self.answer("No workspace is open, so no one can label", error=True)
-        else:
-            self.workspace.ask_for_another_annotator()
+        self.workspace.ask_for_another_annotator()
 
     def action_theme(self) -> None:
         """Choose a theme."""
@@ -469,10 +466,7 @@ class MastApp(QueuedInputApp):
 
     def action_export(self) -> None:
         """Ask how to export labels, once there is a workspace."""
-        if self.workspace.no_workspace_reason is not None:
-            self.answer("No workspace is open, so there is nothing to export", error=True)
-            return
-        self.workspace.when_ready(self._choose_format)
+        self.workspace.when_ready_or_refuse(self._choose_format, "there is nothing to export")
 
     def _choose_format(self, opened: OpenWorkspace) -> None:
         screen = self.screen

@@ -236,8 +236,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
 
     def _table_columns(self, loader: TraceLoader) -> tuple[TableColumn[_CodeRow], ...]:
         """Return the columns of the groups and open codes."""
-        key = self.mast.key_of("annotate.note")
-        no_text = f"no text yet; {key} in the trace writes one"
+        no_text = f"no text yet; {self.mast.key_of('annotate.note')} in the trace writes one"
         text = _cell_of_row(
             lambda group: one_line(f"{group.name} · {counted(len(group.codes), 'place')}"),
             lambda code: f"  {one_line(code.tagged_text) or no_text}",
@@ -313,8 +312,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         rows = self.main_list.rows
         cursor = self.main_list.cursor
         candidates = range(cursor + 1, len(rows)) if step > 0 else range(cursor - 1, -1, -1)
-        group_rows = (row for row in candidates if rows[row].code is None)
-        group_row = next(group_rows, None)
+        group_row = next((row for row in candidates if rows[row].code is None), None)
         if group_row is not None:
             self.main_list.move_to(group_row)
 

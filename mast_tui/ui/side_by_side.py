@@ -168,8 +168,7 @@ class SideBySideScreen(DetailScreen):
                 read_fully(trace)
             return align(self._a, self._b)
         except OSError as error:
-            reason = error.strerror or str(error)
-            raise MastError(f"They cannot be compared: {reason}") from error
+            raise MastError(f"They cannot be compared: {error.strerror or error}") from error
 
     def _show_alignment(self, alignment: RunAlignment) -> None:
         """Show the summary and the pairs, and move to the fork."""
@@ -254,8 +253,7 @@ class SideBySideScreen(DetailScreen):
         alignment = pair_list.alignment
         row = pair_list.cursor + step
         while 0 <= row < pair_list.row_count:
-            is_action = alignment.action_flags[row]
-            if is_action and alignment.pairs[row].likeness is not Likeness.SAME:
+            if alignment.action_flags[row] and alignment.pairs[row].likeness is not Likeness.SAME:
                 pair_list.move_to(row)
                 return
             row += step

@@ -153,8 +153,7 @@ def _line_colours(theme: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
         hue = theme_colours[name]
         computed[name] = _made_legible(background.blend(hue, hue.a, alpha=1), hardest_ground)
     for name, share in SHADES.items():
-        shade = background.blend(foreground, share, alpha=1)
-        computed[name] = _made_legible(shade, hardest_ground)
+        computed[name] = _made_legible(background.blend(foreground, share, alpha=1), hardest_ground)
     computed["edge"] = background.blend(foreground, EDGE, alpha=1)
     return MappingProxyType({name: colour.hex6 for name, colour in computed.items()})
 

@@ -173,23 +173,23 @@ def _difference_lines(evidence: Evidence, match: Match) -> Iterator[SuggestionLi
 
     judge_wording = evidence.wording[:MAX_WORDING_CHARS]
     trace_wording = evidence.quote[:MAX_WORDING_CHARS]
-    comparison = compare(judge_wording, trace_wording, in_parts=True)
     differences = [
         difference
-        for difference in comparison.differences
+        for difference in compare(judge_wording, trace_wording, in_parts=True).differences
         if difference.alters_meaning or not is_altered
     ]
-    quote_ranges = [difference.quote_range for difference in differences]
-    text_ranges = [difference.text_range for difference in differences]
     texts = [
-        _difference_text(judge_wording[slice(*quote_range)], trace_wording[slice(*text_range)])
-        for quote_range, text_range in zip(quote_ranges, text_ranges, strict=True)
+        _difference_text(
+            judge_wording[slice(*difference.quote_range)],
+            trace_wording[slice(*difference.text_range)],
+        )
+        for difference in differences
     ]
     if len(texts) > _MAX_DIFFERENCES:
         texts[_MAX_DIFFERENCES:] = [f"and {len(texts) - _MAX_DIFFERENCES} more"]
     yield SuggestionLine(f"{match_text}: {'; '.join(texts)}" if texts else f"{match_text} quote")
-    yield _wording_line("judge", judge_wording, quote_ranges)
-    yield _wording_line("trace", trace_wording, text_ranges)
+    yield _wording_line("judge", judge_wording, [d.quote_range for d in differences])
+    yield _wording_line("trace", trace_wording, [d.text_range for d in differences])
 
 
 def _difference_text(quoted: str, original: str) -> str:

@@ -432,8 +432,7 @@ class RenderCache(Widget):
             first = changed_lines[0]
             end = changed_lines[-1] + 1
             changed_region = Region(crop.x, first, crop.width, end - first)
-            new_lines = super().render_lines(changed_region)
-            self._drawn_lines[first - crop.y : end - crop.y] = new_lines
+            self._drawn_lines[first - crop.y : end - crop.y] = super().render_lines(changed_region)
         return self._drawn_lines
 
     def _set_dirty(self, *regions: Region) -> None:

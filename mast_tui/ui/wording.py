@@ -59,8 +59,7 @@ def names_under(roots: Sequence[Path]) -> Callable[[Trace], str]:
             for prefix in prefixes
             if path.startswith(prefix) and (prefix or not path.startswith(os.sep))
         ]
-        file_name = path.rpartition(os.sep)[2]
-        name = min(relative_paths, key=len, default="") or file_name
+        name = min(relative_paths, key=len, default="") or path.rpartition(os.sep)[2]
         return name_with_record(name, trace.record)
 
     return name_of

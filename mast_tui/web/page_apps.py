@@ -327,8 +327,7 @@ async def _forward_url(content: bytes, socket: web.WebSocketResponse) -> None:
     """Forward a message of the app to its page if it asks to open a link."""
     message = orjson.loads(content)
     if message["type"] == "open_url":
-        link = {"url": message["url"], "new_tab": message["new_tab"]}
-        await socket.send_json(["open_url", link])
+        await socket.send_json(["open_url", {"url": message["url"], "new_tab": message["new_tab"]}])
 
 
 class PageApps:

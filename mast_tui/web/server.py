@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
+from functools import partial
 from ipaddress import IPv6Address, ip_address
 from pathlib import Path
 from typing import Final
@@ -81,7 +82,7 @@ class GuessLimit:
     """
 
     def __init__(self, wait: Callable[[], Awaitable[object]] | None = None) -> None:
-        self._wait_after_guess = wait or _wait_after_wrong
+        self._wait_after_guess = wait or partial(asyncio.sleep, _WAIT_SECONDS)
         self._checks = asyncio.Semaphore(_CHECKS_AT_ONCE)
         self._locks: dict[str, asyncio.Lock] = {}
         self._waiting_counts: Counter[str] = Counter()
@@ -113,10 +114,6 @@ class GuessLimit:
             if not self._waiting_counts[network]:
                 del self._waiting_counts[network]
                 self._locks.pop(network, None)
-
-
-async def _wait_after_wrong() -> None:
-    await asyncio.sleep(_WAIT_SECONDS)
 
 
 def _network_of(address: str) -> str:
@@ -205,9 +202,8 @@ class TeamSignIn:
         if "\0" in password or len(password) > _LONGEST_PASSWORD:
             raise WrongSecret(f"A password has at most {_LONGEST_PASSWORD} characters, and no NUL.")
         # Without a password, libpq would use the password of the user who runs the server.
-        tried_password = password or secrets.token_urlsafe()
         try:
-            signed_in = self._opened_sign_in(name, tried_password)
+            signed_in = self._opened_sign_in(name, password or secrets.token_urlsafe())
         except ServerAway:
             raise
         except WorkspaceError as error:
@@ -421,8 +417,7 @@ class WebServer:
         )
         await runner.setup()
         try:
-            site = web.TCPSite(runner, host, port)
-            await site.start()
+            await web.TCPSite(runner, host, port).start()
             host_text = f"[{host}]" if ":" in host else host
             address = f"http://{host_text}:{runner.addresses[0][1]}/"
             if self._proxy_url is not None:
@@ -634,8 +629,7 @@ class WebServer:
 
     async def _sign_in_member(self, team: TeamSignIn, name: str, password: str) -> SignedIn:
         if self._annotator is not None:
-            visitor = await asyncio.to_thread(team.check_annotator, self._annotator)
-            return SignedIn(visitor, None)
+            return SignedIn(await asyncio.to_thread(team.check_annotator, self._annotator), None)
         return await asyncio.to_thread(team.check, name, password)
 
     def _current_study(self) -> Study | None:

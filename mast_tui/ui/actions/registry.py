@@ -289,6 +289,5 @@ def _duplicate_keys(keymap: Keymap) -> Iterator[tuple[str, str]]:
         for other_action in ACTIONS:
             is_reported_there = other_action.id in keymap and other_action.id <= name
             if not is_reported_there and share_a_screen(name, other_action.id):
-                shared_keys = set(keys) & set(keys_of(other_action, keymap))
-                for key in sorted(shared_keys):
+                for key in sorted(set(keys) & set(keys_of(other_action, keymap))):
                     yield name, f"{key} of {name} is also the key of {other_action.id}"

@@ -663,8 +663,7 @@ def _changed_remarks(
     """
     if earlier is None:
         return ["! answered later"]
-    same_value = omit_verdict or earlier.value == side.value
-    if same_value and set(earlier.targets) == set(side.targets):
+    if (omit_verdict or earlier.value == side.value) and set(earlier.targets) == set(side.targets):
         return []
     return [f"! then {_answer_text(earlier, index_of, omit_verdict=omit_verdict)}"]
 
@@ -714,8 +713,7 @@ def _verdict_text(side: SideAnswer, group: ConflictGroup) -> str:
         return _value_text(side.value)
     if side.targets:
         return ""
-    several = len(group.conflicts) > 1
-    return "marked none of these places" if several else "did not mark this place"
+    return "marked none of these places" if len(group.conflicts) > 1 else "did not mark this place"
 
 
 def _side_place(target: Target, labels: Sequence[Label], index_of: IndexOf) -> SidePlace:

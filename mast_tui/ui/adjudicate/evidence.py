@@ -152,12 +152,11 @@ class EvidencePanes:
         """
         if self.view is None:
             return []
-        current_place = self.sides_panel.place
         highlights = [
             TextPart(
                 place.target.char_start,
                 place.target.char_end or 0,
-                "own" if place is current_place else "evidence",
+                "own" if place is self.sides_panel.place else "evidence",
             )
             for side in self.view.sides
             for place in side.places
@@ -186,8 +185,7 @@ class EvidencePanes:
             target: The target to begin with; None for the marked range.
         """
         if self.fixed_end_index is not None:
-            other_end = self.fixed_end_index
-            self._show_boundary(self.timeline.index, moving_end=other_end)
+            self._show_boundary(self.timeline.index, moving_end=self.fixed_end_index)
             return
         index_range = self.timeline.range
         if target is not None and self.trace is not None:

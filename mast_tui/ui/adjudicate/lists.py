@@ -360,8 +360,7 @@ class SidesPanel(StyledRows[PlaceOfSide]):
     def _side_rows(self, width: int, *, cut_texts: bool = False) -> list[_SideRow]:
         rows: list[_SideRow] = []
         for side in self.sides:
-            shown_side = self._with_hint(side)
-            rows += _rows_of(shown_side, self._key_of(side), width, cut_texts=cut_texts)
+            rows += _rows_of(self._with_hint(side), self._key_of(side), width, cut_texts=cut_texts)
         return rows
 
     def _most_rows(self) -> int:

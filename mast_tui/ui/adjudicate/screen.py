@@ -10,7 +10,7 @@ from functools import partial
 from time import monotonic
 from typing import Final, NamedTuple
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Container, Vertical
 from textual.worker import Worker
@@ -44,7 +44,13 @@ from mast_tui.ui.adjudicate.cases import (
     source_text,
 )
 from mast_tui.ui.adjudicate.evidence import EvidencePanes
-from mast_tui.ui.adjudicate.lists import MOST_SIDE_KEYS, ConflictList, RowState, SidesPanel
+from mast_tui.ui.adjudicate.lists import (
+    MOST_SIDE_KEYS,
+    ConflictList,
+    QueueRow,
+    RowState,
+    SidesPanel,
+)
 from mast_tui.ui.adjudicate.queue import Queue
 from mast_tui.ui.base_screen import BaseScreen
 from mast_tui.ui.context import ShowGuidelines
@@ -303,11 +309,9 @@ class AdjudicateScreen(BaseScreen):
         if opened is not None and self._presence_service is not None:
             self._presence_service.go_to(opened.annotator, presence_key)
 
-    def on_screen_suspend(self) -> None:
-        """Tell others that the adjudicator has left the case."""
-        self._move_presence(None)
-
-    def on_unmount(self) -> None:
+    @on(events.ScreenSuspend)
+    @on(events.Unmount)
+    def _leave_case(self) -> None:
         """Tell others that the adjudicator has left the case."""
         self._move_presence(None)
 
@@ -403,6 +407,22 @@ class AdjudicateScreen(BaseScreen):
         case = self.queue.current_case
         self._presence_key = None if cases is None or case is None else cases.presence_key(case.id)
         self._move_presence(self._presence_key)
+        self._show_hints_of_row(row, cases, case)
+        if row is None:
+            self.evidence.show_case(None)
+        elif cases is None:  # the labels are hidden from the user, or still being read
+            self._visible_trace_id = None
+            self.evidence.show_trace(None)
+            reason = self.queue.locked_text(row.trace_id, self.mast.key_of)
+            self.evidence.show_case(None, empty=reason)
+        else:
+            self._open_trace(row.trace_id)
+            self._show_case(cases, case)
+
+    def _show_hints_of_row(
+        self, row: QueueRow | None, cases: TraceCases | None, case: AdjudicationCase | None
+    ) -> None:
+        """Show the keys that can act on a row, with its case if it has one."""
         first_hints = _FIRST_HINTS.get(RowState.TRACE if row is None else row.state, {})
         if row is not None and row.trace_id in self.queue.hidden_traces():
             first_hints = {"enter": "adjudicate it"}
@@ -416,16 +436,6 @@ class AdjudicateScreen(BaseScreen):
             if answers[VerdictValue.PRESENT] < 2:  # there are no two places to keep
                 hidden_actions = ("both",)
         self.hints.leave_out(hidden_actions, first=first_hints)
-        if row is None:
-            self.evidence.show_case(None)
-        elif cases is None:  # the labels are hidden from the user, or still being read
-            self._visible_trace_id = None
-            self.evidence.show_trace(None)
-            reason = self.queue.locked_text(row.trace_id, self.mast.key_of)
-            self.evidence.show_case(None, empty=reason)
-        else:
-            self._open_trace(row.trace_id)
-            self._show_case(cases, case)
 
     def _show_case(self, cases: TraceCases, case: AdjudicationCase | None) -> None:
         """Show a case, or for None the names of the sides.
@@ -446,7 +456,17 @@ class AdjudicateScreen(BaseScreen):
             self._show_view(case, cases.view(case))
 
     async def _show_with_judge(self, cases: TraceCases, case: AdjudicationCase) -> None:
-        self._show_view(case, await self._view_with_judge(cases, case))
+        """Show the panes of a case, with judges' answers if these may be shown.
+
+        Judges' answers are recorded as shown. They may be shown if the study shows judges first, or
+        the adjudicator has seen answers on this mode.
+        """
+        view = cases.view(case)
+        work = await self._adjudication_of(cases.trace_id)
+        if work is not None and (self._judge_first or work.judge_shown(case.mode)):
+            answers = await self.run_or_show_error(lambda: work.judge_answers(case.mode))
+            view = replace(view, sides=(*view.sides, *judge_views(answers or (), cases.order)))
+        self._show_view(case, view)
 
     def _show_view(self, case: AdjudicationCase, view: CaseView) -> None:
         """Show the panes of a case, unless the cursor has left it or it has changed."""
@@ -504,8 +524,8 @@ class AdjudicateScreen(BaseScreen):
         position = self.main_list.next_trace(self.main_list.cursor, step)
         if position is None:
             self.hints.say("This is the last trace" if step > 0 else "This is the first trace")
-            return
-        self.main_list.move_to(self.main_list.first_in_trace(position))
+        else:
+            self.main_list.move_to(self.main_list.first_in_trace(position))
 
     def action_text(self, delta: int) -> None:
         """Scroll the span's text by screens."""
@@ -632,14 +652,12 @@ class AdjudicateScreen(BaseScreen):
         if trace_id in hidden_ids and len(hidden_ids) > 1 and not contents.may_retest:
             answers.insert(1, ("e", f"adjudicate all {len(hidden_ids)} hidden"))
 
-        question = STUDY_QUESTION if contents.may_retest else QUESTION
-
         def take_on_traces(trace_ids: list[str]) -> None:
             self.mast.workspace.when_ready(lambda opened: self._take_on(opened, trace_ids))
 
         self.mast.ask_key(
             f"Adjudicate {self.queue.name_of(trace_id)}?",
-            question,
+            STUDY_QUESTION if contents.may_retest else QUESTION,
             tuple(answers),
             {"a": partial(take_on_traces, [trace_id]), "e": partial(take_on_traces, hidden_ids)},
             default="n",
@@ -654,12 +672,10 @@ class AdjudicateScreen(BaseScreen):
         started_ids = await self.run_or_show_error(
             lambda: take_on(opened.workspace, opened.taxonomy, opened.annotator, trace_ids)
         )
-        if started_ids is None:
-            return
-        if not started_ids:
+        if started_ids:
+            self._start_reading(opened)
+        elif started_ids is not None:
             self._say_to_finish()
-            return
-        self._start_reading(opened)
 
     def _say_to_finish(self) -> None:
         key = self.mast.key_of("annotate.finish")
@@ -872,9 +888,12 @@ class AdjudicateScreen(BaseScreen):
         """
         cases = self.queue.current_cases
         case = self.queue.current_case
-        if cases is None or case is None or not case.is_open:
-            return False
-        if len(cases.question(case).conflicts) < 2:
+        if (
+            cases is None
+            or case is None
+            or not case.is_open
+            or len(cases.question(case).conflicts) < 2
+        ):
             return False
         names = ("up", "down", "nobody", "boundary", "other_mode", "both")
         up, down, nobody, boundary, other_mode, both = (
@@ -980,12 +999,12 @@ class AdjudicateScreen(BaseScreen):
                 f"{key_of('adjudicate.boundary')} names another place"
             )
             return
-        work = at_cursor.work
-        decisions = await self.run_or_show_error(lambda: work.decide_together(choices))
-        if decisions is not None:
-            message = self._decision_text(at_cursor.cases, decisions)
-            move_on = self._go_to_next_row if is_agreed else self._move_on
-            self._show_decision(work, decisions, partial(move_on, message))
+        await self._write_decisions(
+            at_cursor.work,
+            partial(at_cursor.work.decide_together, choices),
+            partial(self._decision_text, at_cursor.cases),
+            self._go_to_next_row if is_agreed else self._move_on,
+        )
 
     @piece_of_work
     async def action_other_mode(self) -> None:
@@ -1003,12 +1022,12 @@ class AdjudicateScreen(BaseScreen):
     @piece_of_work
     async def _decide_other_mode(self, work: Adjudication, group: ConflictGroup, slug: str) -> None:
         """Decide that the failure belongs to another mode, and move on."""
-        decisions = await self.run_or_show_error(
-            lambda: work.decide_another_mode(group.conflicts, slug)
+        await self._write_decisions(
+            work,
+            partial(work.decide_another_mode, group.conflicts, slug),
+            lambda _: f"It is {self._mode_title(slug)}",
+            self._move_on,
         )
-        if decisions is not None:
-            message = f"It is {self._mode_title(slug)}"
-            self._show_decision(work, decisions, partial(self._move_on, message))
 
     @piece_of_work
     async def action_confirm(self) -> None:
@@ -1016,7 +1035,6 @@ class AdjudicateScreen(BaseScreen):
         at_cursor = await self._case_at_cursor()
         if at_cursor is None:
             return
-        work = at_cursor.work
         cases = at_cursor.cases
         case = at_cursor.case
         outdated = case.outdated_decisions(cases.sides, cases.order)
@@ -1025,19 +1043,33 @@ class AdjudicateScreen(BaseScreen):
             reason = "No side has changed its answer" if is_decided else "Not decided yet"
             self.hints.say(f"{reason}: nothing to confirm")
             return
-        item_ids = [decision.item for decision in outdated]
-        decisions = await self.run_or_show_error(lambda: work.confirm(*item_ids))
-        if decisions is not None:
-            message = f"{self._mode_title(case.mode)}: confirmed"
-            self._show_decision(work, decisions, partial(self._move_on, message))
+        await self._write_decisions(
+            at_cursor.work,
+            partial(at_cursor.work.confirm, *(decision.item for decision in outdated)),
+            lambda _: f"{self._mode_title(case.mode)}: confirmed",
+            self._move_on,
+        )
 
-    def _show_decision(
-        self, work: Adjudication, decisions: Sequence[Decision], move_on: Callable[[], None]
+    async def _write_decisions(
+        self,
+        work: Adjudication,
+        write: Callable[[], Sequence[Decision]],
+        text_of: Callable[[Sequence[Decision]], str],
+        move_on: Callable[[str], None],
     ) -> None:
-        """Show written decisions, ask for a reason if the study requires one, and move on.
+        """Write decisions and show them, ask for a reason if the study requires one, and move on.
 
-        ``move_on`` moves the cursor and shows a message.
+        If they cannot be written, show the reason.
+
+        Args:
+            work: The adjudicator's work on the trace.
+            write: Writes the decisions, and returns them.
+            text_of: Describes them.
+            move_on: Moves the cursor, and shows the description.
         """
+        decisions = await self.run_or_show_error(write)
+        if decisions is None:
+            return
         item_ids = tuple(decision.item for decision in decisions)
         self._undo_trace_ids.append(work.trace_id)
         self._redo_trace_ids.clear()
@@ -1049,9 +1081,9 @@ class AdjudicateScreen(BaseScreen):
         self.hints.clear()
         study = self.queue.contents.study
         if study is not None and study.reasons:
-            self._ask_reason(work, item_ids, move_on)
+            self._ask_reason(work, item_ids, partial(move_on, text_of(decisions)))
         else:
-            move_on()
+            move_on(text_of(decisions))
 
     def _go_to_next_row(self, message: str) -> None:
         self.queue.lines.move_by(1)
@@ -1109,8 +1141,7 @@ class AdjudicateScreen(BaseScreen):
         # Several decisions on places of one mode are described by the taken places.
         verdict = "" if location and len(decisions) > 1 else decided_words(decisions)
         text = f"{verdict}{location}".strip()
-        source = source_text(decisions, cases.names)
-        return f"{self._mode_title(decisions[0].mode)}: {text}{source}"
+        return f"{self._mode_title(decisions[0].mode)}: {text}{source_text(decisions, cases.names)}"
 
     # Reasons
 
@@ -1200,19 +1231,6 @@ class AdjudicateScreen(BaseScreen):
         study = self.queue.contents.study
         return study is not None and study.judge_first
 
-    async def _view_with_judge(self, cases: TraceCases, case: AdjudicationCase) -> CaseView:
-        """Return the contents of the panes for a case, with judges' answers if these may be shown.
-
-        Judges' answers are recorded as shown. They may be shown if the study shows judges first, or
-        the adjudicator has seen answers on this mode.
-        """
-        view = cases.view(case)
-        work = await self._adjudication_of(cases.trace_id)
-        if work is None or not (self._judge_first or work.judge_shown(case.mode)):
-            return view
-        answers = await self.run_or_show_error(lambda: work.judge_answers(case.mode))
-        return replace(view, sides=(*view.sides, *judge_views(answers or (), cases.order)))
-
     @piece_of_work
     async def action_judge(self) -> None:
         """Show the judges' answers on the mode under the cursor, or on the last decided mode.
@@ -1297,17 +1315,14 @@ class AdjudicateScreen(BaseScreen):
             self.hints.say(nothing_text)
             return
         target.append(trace_id)
-        key = self.mast.key_of("everywhere.redo")
-        message = f"Undone: decide it again, or {key} redoes it" if undo else "Redone"
-        self._show_changed_item(work, changed_items[0], message)
-
-    def _show_changed_item(self, work: Adjudication, item: str, message: str) -> None:
-        """Show an undone or redone decision, with a message."""
         self.evidence.fixed_end_index = None
         self._show_outcome(work)
-        self.queue.go_to_item(work.trace_id, item)
+        self.queue.go_to_item(trace_id, changed_items[0])
         self._show_row()
-        self._show_lasting_message(message)
+        key = self.mast.key_of("everywhere.redo")
+        self._show_lasting_message(
+            f"Undone: decide it again, or {key} redoes it" if undo else "Redone"
+        )
 
     # Boundaries
 
@@ -1367,15 +1382,18 @@ class AdjudicateScreen(BaseScreen):
         """Open the guidelines of the mode under the cursor."""
         row = self.queue.row
         case = self.queue.current_case
-        mode = self.queue.mode or self.mast.taxonomy.modes[0].slug
-        if case is not None:
-            mode = case.mode
+        listed_mode = self.queue.mode or self.mast.taxonomy.modes[0].slug
         # The trace and item of a decision that may be the reason for a new guideline.
         occasion = None
         if row is not None and case is not None and case.decisions:
             occasion = (row.trace_id, case.decisions[0].item)
         self.mast.go(
-            ShowGuidelines(mode, may_write=True, occasion=occasion, go_to_case=self._go_to_case)
+            ShowGuidelines(
+                listed_mode if case is None else case.mode,
+                may_write=True,
+                occasion=occasion,
+                go_to_case=self._go_to_case,
+            )
         )
 
     def _go_to_case(self, case: GuidelineCase) -> bool:

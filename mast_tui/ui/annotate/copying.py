@@ -25,8 +25,7 @@ class Copying(ScreenPart):
     def copy(self) -> None:
         """Copy the marked quote, or else the text of the span."""
         if self._state.has_spans:
-            has_quote = self._state.selection.quote is not None
-            self._copy_choice("quote" if has_quote else "text")
+            self._copy_choice("quote" if self._state.selection.quote is not None else "text")
 
     def choose(self) -> None:
         """Ask what to copy, and copy it."""
@@ -115,8 +114,7 @@ def location_of(trace: Trace, span: Span) -> str:
     line_match = _LINE_NUMBER.match(span.place)
     if line_match is None:
         return f"{trace.path}#{span.place}"
-    line_number = line_match[1]
-    return f"{trace.path}:{line_number}"
+    return f"{trace.path}:{line_match[1]}"
 
 
 def whole_text(trace: Trace) -> str:

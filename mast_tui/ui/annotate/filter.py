@@ -413,8 +413,7 @@ class Filter(ScreenPart):
             matches=bool(self._state.needle),
         )
         self._dialog = FilterChoice(offers, self.present_filter, self.apply)
-        close_dialog = partial(self._close_dialog, self._state.index)
-        self._screen.app.push_screen(self._dialog, close_dialog)
+        self._screen.app.push_screen(self._dialog, partial(self._close_dialog, self._state.index))
         self._dialog.say(self._status_text())
 
     def _close_dialog(self, cursor_before: int, keep: bool | None) -> None:

@@ -482,21 +482,19 @@ class Finish(ScreenPart):
 
     def _ask_about_suggestions(self, session: Session) -> None:
         """Ask whether to finish a read trace with unanswered suggestions."""
-        finish = partial(self._finish, session, "absent")
         self._screen.mast.ask_key(
             f"{counted(len(session.pending), 'suggestion')} without your answer",
             "You have neither accepted nor rejected them.",
             (("g", "go to the next one"), ("o", "finish all the same")),
             {
-                "o": partial(self._screen.mast.writes.do, finish),
+                "o": partial(self._screen.mast.writes.do, partial(self._finish, session, "absent")),
                 "g": partial(self._screen.suggestions.go_to_next, 1),
             },
             default="g",
         )
 
     def _open_modes(self, session: Session) -> list[Mode]:
-        modes = self._state.taxonomy.modes
-        return [mode for mode in modes if session.verdict(mode.slug) is None]
+        return [mode for mode in self._state.taxonomy.modes if session.verdict(mode.slug) is None]
 
     async def _finish(
         self, session: Session, open_modes: OpenModes, *, is_set_by_study: bool = False
@@ -606,8 +604,8 @@ class Finish(ScreenPart):
         await self._commands.run_command(lambda s: s.reveal())
         self._screen.session_changed()
         message_parts = self._others_texts(session, await self._run(session.other_people))
-        for name, score in self._state.open_trace.meta.answer_key.scores[:MAX_SCORES]:
-            message_parts.append(f"{one_line(name)}: {one_line(score, 60)}")
+        scores = self._state.open_trace.meta.answer_key.scores[:MAX_SCORES]
+        message_parts += [f"{one_line(name)}: {one_line(score, 60)}" for name, score in scores]
         if self._state.open_trace.meta.hidden:
             message_parts.append(f"{self._key_of('annotate.answer_key')} shows the answer key")
         self._hints.say(" · ".join(message_parts))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from msgspec import Struct, structs
@@ -261,8 +262,7 @@ class Labelling(ScreenPart):
             return None
         # An empty id stands for no label and no suggestion.
         label = session.labels_by_id.get(self._edited_label_id or "")
-        suggestion = session.pending_by_id.get(self._suggestions.edited_id or "")
-        edited_item = label or suggestion
+        edited_item = label or session.pending_by_id.get(self._suggestions.edited_id or "")
         slug = edited_item.mode if edited_item else None
         return next((mode for mode in self._state.taxonomy.all_modes if mode.slug == slug), None)
 
@@ -434,14 +434,13 @@ class Labelling(ScreenPart):
         if not labels:
             await self._commands.run_command(lambda s: s.set_verdict(mode.slug, value))
             return
-        queue_change = self._commands.queue_change
         self._screen.mast.ask_key(
             f"{mode.code} {mode.name}",
             f"{mode.code} has {counted(len(labels), 'label')} in this trace. "
             f"Remove {'it' if len(labels) == 1 else 'them'} and set {mode.code} {value}?",
             (("y", "remove and set"), ("n", "keep")),
             {
-                "y": lambda: queue_change(
+                "y": lambda: self._commands.queue_change(
                     lambda s: s.set_verdict(mode.slug, value, remove_labels=True)
                 )
             },
@@ -574,12 +573,12 @@ class Labelling(ScreenPart):
         writes a note on the span, and other actions show an error.
         """
         labels = self._state.labels_on(session, index, on_whole_trace=on_whole_trace)
-        if not labels and action == "note" and not on_whole_trace:
-            self._note_span(session, index)
-            return
         if not labels:
-            location = "the whole trace" if on_whole_trace else "this span"
-            self._hints.say(f"No label of yours on {location}", error=True)
+            if action == "note" and not on_whole_trace:
+                self._note_span(session, index)
+            else:
+                location = "the whole trace" if on_whole_trace else "this span"
+                self._hints.say(f"No label of yours on {location}", error=True)
             return
         if len(labels) == 1:
             await self._perform_action(action, labels[0])
@@ -702,17 +701,18 @@ class Labelling(ScreenPart):
             self._begin_edit(label)
         elif action == "severity":
             severity = next_severity(label.severity)
-            change = await self._commands.run_command(
-                lambda s: s.edit_label(label.id, severity=severity)
+            await self._set_next_value(
+                action,
+                lambda s: s.edit_label(label.id, severity=severity),
+                next_severity(severity) or "none",
             )
-            self._say_next_value(action, change, next_severity(severity) or "none")
         elif action == "confidence":
             confidence = next_confidence(label.confidence)
-            change = await self._commands.run_command(
-                lambda s: s.edit_label(label.id, confidence=confidence)
+            await self._set_next_value(
+                action,
+                lambda s: s.edit_label(label.id, confidence=confidence),
+                confidence_words(next_confidence(confidence)),
             )
-            next_text = confidence_words(next_confidence(confidence))
-            self._say_next_value(action, change, next_text)
         else:
             mode = self._state.taxonomy.mode(label.mode)
             title = f"Note on {mode.code} {mode.name}, {self._state.target_text(label.target)}"
@@ -732,13 +732,16 @@ class Labelling(ScreenPart):
         key = self._key_of("annotate.my_labels")
         return f"The span has a note of its own, which {key} lists: {note}"
 
-    def _say_next_value(self, action: LabelAction, change: Change | None, value: str) -> None:
-        """Show a change, and the value that the same key sets next; None is no change."""
+    async def _set_next_value(
+        self, action: LabelAction, command: Callable[[Session], Change], later_value: str
+    ) -> None:
+        """Change a label, and show the value that the same key sets next."""
+        change = await self._commands.run_command(command)
         if change is not None:
-            key = self._key_of(f"annotate.{action}")
-            undo_key = self._key_of("everywhere.undo")
-            message = one_line(change.message)
-            self._hints.say(f"{message} · {key} again: {value} · {undo_key} undoes")
+            self._hints.say(
+                f"{one_line(change.message)} · {self._key_of(f'annotate.{action}')} again: "
+                f"{later_value} · {self._key_of('everywhere.undo')} undoes"
+            )
 
 
 def _newest_first(session: Session, labels: tuple[Label, ...]) -> tuple[Label, ...]:

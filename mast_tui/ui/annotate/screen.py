@@ -149,8 +149,7 @@ class Panes:
         self._screen.remove_class("-reading")
         timeline = self._screen.timeline
         # A key may move the focus before the refresh.
-        focused_now = self._screen.focused
-        self._screen.call_after_refresh(self._focus_timeline, timeline, focused_now)
+        self._screen.call_after_refresh(self._focus_timeline, timeline, self._screen.focused)
         return True
 
     def _focus_timeline(self, timeline: Timeline, focused: Widget | None) -> None:
@@ -317,11 +316,9 @@ class SessionCommands(ScreenPart):
         finished_before = session.finished
         try:
             change = await self._carry_out(command, session)
-        except ChangedElsewhere:
-            self.show_refusal(session.changed_meanwhile(), session)
-            return None
         except MastError as error:
-            self.show_refusal(error, session)
+            was_changed = isinstance(error, ChangedElsewhere)
+            self.show_refusal(session.changed_meanwhile() if was_changed else error, session)
             return None
         if session.finished is not finished_before:
             await self._screen.finish_changed()
@@ -967,12 +964,8 @@ class AnnotateScreen(MainScreen, RenderCache):
 
     def _mark_text(self, slug: str) -> str:
         """Return the code of a mode, cut to ``MARK_CELLS``; else its slug."""
-        mode = next((m for m in self.state.taxonomy.all_modes if m.slug == slug), None)
-        if mode is None:
-            return one_line(slug, MARK_CELLS)
-        if len(mode.code) <= MARK_CELLS:
-            return mode.code
-        return mode.code[: MARK_CELLS - 1] + "…"
+        codes = (mode.code for mode in self.state.taxonomy.all_modes if mode.slug == slug)
+        return one_line(next(codes, slug), MARK_CELLS)
 
     def _place_missing_marks(self, trace: Trace) -> None:
         """Place marks and "look here" hints on spans that were read meanwhile."""
@@ -1222,11 +1215,11 @@ class AnnotateScreen(MainScreen, RenderCache):
         self.lines_moved()
         if self.pane is self.span_view and self.span_view.first_offset_on_screen == offset_before:
             key_of = self.mast.key_of
-            if delta > 0:
-                message = f"The text ends here · {key_of('annotate.next_span')} next span"
-            else:
-                message = f"The text begins here · {key_of('annotate.previous_span')} previous span"
-            self.hints.say(message)
+            self.hints.say(
+                f"The text ends here · {key_of('annotate.next_span')} next span"
+                if delta > 0
+                else f"The text begins here · {key_of('annotate.previous_span')} previous span"
+            )
 
     def action_move_to_start(self) -> None:
         """Go to the first row."""
@@ -1276,14 +1269,12 @@ class AnnotateScreen(MainScreen, RenderCache):
         indices = self.timeline.look_here
         trace = self.trace
         if trace is None or not indices:
-            session = self.session
-            if session is not None and not session.suggestions_visible:
-                message = "Places to look at are hidden while you do not see suggestions"
-            else:
-                message = (
-                    "No places to look at are known: mast-tui exam --coverage --keep finds them"
-                )
-            self.hints.say(message)
+            are_hidden = self.session is not None and not self.session.suggestions_visible
+            self.hints.say(
+                "Places to look at are hidden while you do not see suggestions"
+                if are_hidden
+                else "No places to look at are known: mast-tui exam --coverage --keep finds them"
+            )
             return
         marked_indices = set(indices)
         place_starts = [index for index in indices if index - 1 not in marked_indices]
@@ -1358,9 +1349,7 @@ class AnnotateScreen(MainScreen, RenderCache):
     def picked_entry(self) -> Entry | None:
         """The entry under the cursor of the list of labels, if the list has the focus."""
         list_pane = self.my_labels
-        if list_pane is None or self.focused is not list_pane:
-            return None
-        return list_pane.item
+        return None if list_pane is None or self.focused is not list_pane else list_pane.item
 
     @property
     def _can_edit(self) -> bool:
@@ -1376,13 +1365,11 @@ class AnnotateScreen(MainScreen, RenderCache):
         trace = self.trace
         if entry is None or trace is None:
             return
-        if not isinstance(entry, NotedSpan):
+        if isinstance(entry, NotedSpan):
+            span_key: str | None = entry.key
+        else:
             self.modes.go_to(entry.mode)
-        span_key = None
-        if isinstance(entry, Label):
-            span_key = entry.target.first
-        elif isinstance(entry, NotedSpan):
-            span_key = entry.key
+            span_key = entry.target.first if isinstance(entry, Label) else None
         if self.has_class("-narrow"):
             self._hide_my_labels()
         self.set_focus(self.timeline)
@@ -1404,8 +1391,8 @@ class AnnotateScreen(MainScreen, RenderCache):
         trace = self.mast.trace_queue.neighbour(self.trace, step)
         if trace is None:
             self.hints.say(self.mast.trace_queue.end_text())
-            return
-        self.mast.go(ShowTrace(trace))
+        else:
+            self.mast.go(ShowTrace(trace))
 
     def action_back(self) -> None:
         """Close the first open one of these.
@@ -1612,10 +1599,10 @@ class AnnotateScreen(MainScreen, RenderCache):
         trace = self.trace
         if trace is None or not len(trace):
             return
-        if not trace.loaded.complete:
+        if trace.loaded.complete:
+            self.commands.when_session_opens(lambda _: self.mast.judge_traces([trace]))
+        else:
             self.hints.say("Still reading this trace: run the judge when all spans are there")
-            return
-        self.commands.when_session_opens(lambda _: self.mast.judge_traces([trace]))
 
 
 def _span_title(trace: Trace, span: Span) -> str:

@@ -145,9 +145,7 @@ def matcher_for(typed_text: str, regex: bool) -> Matcher:
         InvalidPattern: The regular expression is not valid.
     """
     pattern = pattern_in(typed_text, regex)
-    if pattern is None:
-        return Needle(typed_text)
-    return Pattern(pattern)
+    return Needle(typed_text) if pattern is None else Pattern(pattern)
 
 
 class _Report(NamedTuple):
@@ -461,14 +459,12 @@ class Search(ScreenPart):
         if not self._state.needle:
             self.open()
             return
-        if not self._state.hits:
-            self._requested_step = 0 if self._is_done else step
-            self._show_status()
-            return
         hits = self._state.hits
         index = self._state.index
         nth = self._nth_at_cursor + step
-        if 0 <= nth < hits.match_count(index):
+        if not hits:
+            self._requested_step = 0 if self._is_done else step
+        elif 0 <= nth < hits.match_count(index):
             self._go_to_match(index, nth)
         else:
             other_index = hits.next_to(index, step)

@@ -317,8 +317,7 @@ class Marking(ScreenPart):
         """Go to the other end of the marked range."""
         other_end = self._state.selection.range_from
         if other_end is None:
-            key = self._key_of("annotate.range")
-            self._hints.say(f"No range is marked; {key} begins one")
+            self._hints.say(f"No range is marked; {self._key_of('annotate.range')} begins one")
             return
         cursor = self._state.index
         self.mark(PLAIN)  # while the cursor moves, no range is shown

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property, partial
-from operator import attrgetter
+from operator import attrgetter, ge, le
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from msgspec import Struct, structs
@@ -67,45 +67,55 @@ class Breadth(StrEnum):
     ALL = "s"
 
 
+def _rule_of(suggestion: Suggestion) -> tuple[str, str, str]:
+    return suggestion.judge, suggestion.mode, rule_text(suggestion.rationale)
+
+
+_SHARED_PROPERTIES: Final[Mapping[Breadth, Callable[[Suggestion], object]]] = {
+    Breadth.RULE: _rule_of,
+    Breadth.MODE: attrgetter("judge", "mode"),
+    Breadth.JUDGE: attrgetter("judge"),
+    Breadth.ALL: lambda _: None,
+}
+
+
+class ConfidenceLimit(StrEnum):
+    """A limit on the confidence of the judge, in words that lack the confidence."""
+
+    NONE = "any confidence"
+    AT_MOST = "the confidence is at most {:.2f}, as here"
+    AT_LEAST = "the confidence is at least {:.2f}, as here"
+
+
 class SuggestionScope(Struct, frozen=True):
     """The suggestions of a trace that share a property with the suggestion ``example``.
 
     Attributes:
         example: The suggestion to compare with.
         breadth: The shared property.
-        least_confidence: The lowest confidence of the judge; None for no limit. With a limit,
+        limit: The limit on the confidence, compared with that of ``example``. With a limit,
             suggestions without a confidence are excluded.
-        most_confidence: The highest confidence of the judge, likewise.
     """
 
     example: Suggestion
     breadth: Breadth
-    least_confidence: float | None = None
-    most_confidence: float | None = None
+    limit: ConfidenceLimit = ConfidenceLimit.NONE
 
     def covers(self, other: Suggestion) -> bool:
         """Check if a suggestion is in the scope."""
-        confidence = other.confidence
-        if self.least_confidence is not None and (
-            confidence is None or confidence < self.least_confidence
-        ):
-            return False
-        if self.most_confidence is not None and (
-            confidence is None or confidence > self.most_confidence
-        ):
-            return False
-        if self.breadth is Breadth.ALL:
-            return True
         example = self.example
-        has_same_judge = other.judge == example.judge
-        if self.breadth is Breadth.JUDGE:
-            return has_same_judge
-        has_same_mode = has_same_judge and other.mode == example.mode
-        if self.breadth is Breadth.MODE:
-            return has_same_mode
-        rule = rule_text(example.rationale)
-        has_same_rule = bool(rule) and rule_text(other.rationale) == rule
-        return has_same_mode and (has_same_rule or other.id == example.id)
+        if self.limit is not ConfidenceLimit.NONE:
+            confidence = other.confidence
+            limit = example.confidence
+            is_within = le if self.limit is ConfidenceLimit.AT_MOST else ge
+            if confidence is None or limit is None or not is_within(confidence, limit):
+                return False
+        shared_property = _SHARED_PROPERTIES[self.breadth]
+        if shared_property(other) != shared_property(example):
+            return False
+        # Reasons without words do not show that suggestions share a rule.
+        has_rule = self.breadth is not Breadth.RULE or bool(rule_text(example.rationale))
+        return has_rule or other.id == example.id
 
     def select(self, suggestions: Sequence[Suggestion]) -> tuple[Suggestion, ...]:
         """Return the suggestions that are in the scope."""
@@ -116,12 +126,8 @@ class SuggestionScope(Struct, frozen=True):
 
         The limits are a cycle: none, at most that of ``example``, at least that of ``example``.
         """
-        confidence = self.example.confidence
-        if self.least_confidence is None and self.most_confidence is None:
-            return structs.replace(self, most_confidence=confidence)
-        if self.most_confidence is not None:
-            return structs.replace(self, least_confidence=confidence, most_confidence=None)
-        return structs.replace(self, least_confidence=None)
+        limits = (*ConfidenceLimit, ConfidenceLimit.NONE)
+        return structs.replace(self, limit=limits[limits.index(self.limit) + 1])
 
 
 class ManyAnswered(Struct, frozen=True):
@@ -213,21 +219,13 @@ class ManyScreen(KeyDialog[ManyAnswered]):
             rows.append((breadth.value, f"({radio_dot}) ×{count} {name}"))
         return rows
 
-    def _confidence_text(self) -> str:
-        """Return the text of the present limit on the confidence."""
-        if self.scope.most_confidence is not None:
-            return f"the confidence is at most {self.scope.most_confidence:.2f}, as here"
-        if self.scope.least_confidence is not None:
-            return f"the confidence is at least {self.scope.least_confidence:.2f}, as here"
-        return "any confidence"
-
     def _show_choice(self) -> None:
         """Show the scopes, limits and answers with the present choice."""
         selected_text = counted(len(self.scope.select(self._pending)), "suggestion")
         self._show_key_rows("#scopes", self._scope_rows())
         limits = []
         if self._example.confidence is not None:
-            limits.append(("c", self._confidence_text()))
+            limits.append(("c", self.scope.limit.format(self._example.confidence)))
         traces = (
             "here and on each trace you open from now on"
             if self._for_later_traces
@@ -419,20 +417,12 @@ def _no_suggestion_text(session: Session, context: MastApp) -> str:
             return f"No suggestions on this trace; {key} runs a judge, on this machine"
         return f"No suggestions on this trace; {key} asks which judge to run"
     names = list(dict.fromkeys(map(name_without_version, session.judged_by)))
-    judges = "judge" if len(names) == 1 else "judges"
-    text = f"The {joined(names)} {judges} found nothing."
-    if _has_another_judge(session.judged_by, context.configuration.judge.model):
+    text = f"The {joined(names)} {'judge' if len(names) == 1 else 'judges'} found nothing."
+    # The twins judge does not count, because only reading other runs tells if it can run.
+    model = context.configuration.judge.model
+    if RULES_JUDGE not in names or (model is not None and one_line(model, 40) not in names):
         return f"{text} {key} runs another judge."
     return text
-
-
-def _has_another_judge(judges: Collection[str], model: str | None) -> bool:
-    """Check if the rules judge or the configured model has not judged the trace yet.
-
-    The twins judge does not count, because only reading other runs tells if it can run.
-    """
-    names = {name_without_version(judge) for judge in judges}
-    return RULES_JUDGE not in names or (model is not None and one_line(model, 40) not in names)
 
 
 class Suggestions(ScreenPart):
@@ -495,8 +485,7 @@ class Suggestions(ScreenPart):
 
     def current(self) -> Suggestion | None:
         """Return the selected suggestion, or None."""
-        session = self._state.session
-        if session is None or self._current_id is None:
+        if self._state.session is None or self._current_id is None:
             return None
         return self.pending_by_id.get(self._current_id)
 
@@ -539,8 +528,7 @@ class Suggestions(ScreenPart):
             self._screen.show_span()
             self._hints.say(self._none_pending_text(session))
             return False
-        start_positions = (i for i, s in enumerate(pending) if self._is_counted_from(s))
-        start_position = next(start_positions, None)
+        start_position = next((i for i, s in enumerate(pending) if self._is_counted_from(s)), None)
         if start_position is not None:
             position = (start_position + step) % len(pending)
         else:
@@ -730,9 +718,8 @@ class Suggestions(ScreenPart):
 
         It is empty if all visible suggestions are answered.
         """
-        if not self.pending and session.suggestions_visible:
-            return ""
-        return self._idle_text(session)
+        are_answered = not self.pending and session.suggestions_visible
+        return "" if are_answered else self._idle_text(session)
 
     def go_to_location(self, session: Session, location: TraceLocation) -> None:
         """Show the pending suggestion of a location, or go to the location's span if it was read.
@@ -927,16 +914,14 @@ def _answer_all(session: Session, key: str, suggestions: Sequence[Suggestion]) -
     )
 
 
-def _rule_of(suggestion: Suggestion) -> tuple[str, str, str]:
-    return suggestion.judge, suggestion.mode, rule_text(suggestion.rationale)
-
-
 def _suggestion_at(session: Session, location: TraceLocation) -> Suggestion | None:
     """Return the first suggestion with the id or the judge of a location, or None.
 
     Pending suggestions come first.
     """
-    for suggestion in (*session.pending, *session.suggestions):
-        if suggestion.id == location.suggestion or suggestion.judge == location.judge:
-            return suggestion
-    return None
+    suggestions = (
+        suggestion
+        for suggestion in (*session.pending, *session.suggestions)
+        if suggestion.id == location.suggestion or suggestion.judge == location.judge
+    )
+    return next(suggestions, None)

@@ -245,10 +245,10 @@ def _show_answer_key(screen: AnnotateScreen) -> None:
         trace = screen.state.trace
         if trace is None or session is not screen.state.session:
             return
-        if not session.outcome_visible:
+        if session.outcome_visible:
+            show_text(screen, "Answer key", answer_page(trace), "annotate.answer_key")
+        else:
             screen.hints.say(hidden_sentence(screen.mast.key_of))
-            return
-        show_text(screen, "Answer key", answer_page(trace), "annotate.answer_key")
 
     screen.commands.when_session_opens(show_if_visible)
 
@@ -261,9 +261,8 @@ def _show_usage(screen: AnnotateScreen) -> None:
     trace = screen.state.trace
     if trace is None:
         return
-    model = trace.meta.model
     try:
-        prices = read_judge_configuration().prices.get(model or "")
+        prices = read_judge_configuration().prices.get(trace.meta.model or "")
     except ConfigurationError:
         prices = None
 

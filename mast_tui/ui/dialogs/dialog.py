@@ -311,10 +311,9 @@ class NoteScreen(TypingDialog):
         """Open the text in the user's editor if this is allowed, and close with the result."""
         if not self._in_editor:
             return
-        previous_text = self.query_one(TextLine).value
         try:
             with self.app.suspend():
-                text = edited_text(previous_text, editor_command(os.environ))
+                text = edited_text(self.query_one(TextLine).value, editor_command(os.environ))
         except SuspendNotSupported:
             self.say_below(
                 "This terminal cannot be lent to an editor; write on this line", error=True

@@ -309,8 +309,7 @@ class FinderDialog(TypingDialog):
 
     @on(VirtualLines.Chosen)
     def _row_chosen(self, event: VirtualLines.Chosen) -> None:
-        choice_list = self.query_one(ChoiceList)
-        self.dismiss(choice_list.choices[event.row].value)
+        self.dismiss(self.query_one(ChoiceList).choices[event.row].value)
 
     def action_move(self, delta: int) -> None:
         """Move to another choice."""

@@ -116,8 +116,7 @@ class ChoiceLine(Static, can_focus=True):
 
     def turn(self, step: int) -> None:
         """Choose the choice some steps further; the first follows the last."""
-        index = (self._choices.index(self.value) + step) % len(self._choices)
-        self.value = self._choices[index]
+        self.value = self._choices[(self._choices.index(self.value) + step) % len(self._choices)]
         self._show_choices()
 
 

@@ -338,8 +338,7 @@ class HelpScreen(LinesDialog):
     @on(Input.Changed)
     def _needle_changed(self, event: Input.Changed) -> None:
         sections = [*matching(self._sections, event.value)]
-        no_match = HelpSection(f"No match for “{event.value}”", ())
-        self.lines.show(sections or [no_match])
+        self.lines.show(sections or [HelpSection(f"No match for “{event.value}”", ())])
 
     @on(Input.Submitted)
     def _needle_submitted(self, event: Input.Submitted) -> None:

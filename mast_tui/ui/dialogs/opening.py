@@ -50,13 +50,8 @@ def first_keys(
     example_mode = taxonomy.modes[min(_EXAMPLE_INDEX, len(taxonomy.modes) - 1)]
     first, second = tuple(taxonomy.keys_of(example_mode))
     mode_title = one_line(f"{example_mode.code} {example_mode.name}", _TITLE_CHARS)
-    moves = f"{key_of('annotate.up')} {key_of('annotate.down')}"
-    reading_keys: tuple[tuple[str, str], ...] = (
-        (moves, "move over the spans (steps) of the trace"),
-    )
-    if lists_traces:
-        open_entry = (key_of("library.open"), "open the trace under the cursor")
-        reading_keys = (open_entry, (moves, "move over its spans (steps)"))
+    open_keys = ((key_of("library.open"), "open the trace under the cursor"),)
+    moved_over = "its spans (steps)" if lists_traces else "the spans (steps) of the trace"
     accept = key_of("annotate.accept")
     reject = key_of("annotate.reject")
     effect = f"go to the next suggestion: {accept} accepts it, {reject} rejects it"
@@ -65,7 +60,8 @@ def first_keys(
         (key_of("annotate.next_suggestion"), effect),
     )
     return (
-        *reading_keys,
+        *(open_keys if lists_traces else ()),
+        (f"{key_of('annotate.up')} {key_of('annotate.down')}", f"move over {moved_over}"),
         (f"{first} {second}", f"press {first}, then {second}: label {mode_title}"),
         ("", "on the span under the cursor; again: remove it"),
         *(() if blind else suggestion_keys),

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from mast_tui.adjudication import TraceSides
 from mast_tui.counts import counted
-from mast_tui.figures.judge.compare import comparison_json, judges_compared
+from mast_tui.figures.judge.compare import JudgeComparison, judges_compared
 from mast_tui.figures.judge.input import GoldReference, judge_input_from_workspace
-from mast_tui.figures.judge.report import judge_json, judge_report
+from mast_tui.figures.judge.report import judge_report
+from mast_tui.figures.record import Figure, FigureTable
 from mast_tui.gold import GoldTrace, Resolution
 from mast_tui.judges.comparing import Case, Comparison
 from mast_tui.judges.llm.answer.parsing import Malformed, notes_by_mode
@@ -41,39 +42,25 @@ MOST_NAMED: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeRates:
-    """The shares of right verdicts.
-
-    TPR is the share where the mode is present, TNR where it is absent.
-    """
-
-    tpr: str = "—"
-    tnr: str = "—"
-
-
-@dataclass(frozen=True, slots=True)
 class VersionTest:
     """The paired test of a version against its parent, on traces that no prompt may show.
 
     Attributes:
-        result: The comparison as a JSON document, with the version as its first judge.
+        result: The comparison, with the version as its first judge.
         earlier: The number of versions tested before on some of these traces.
     """
 
-    result: Mapping[str, Any]
+    result: JudgeComparison
     earlier: int
 
     @property
     def verdict(self) -> str:
         """The result of the paired test over all modes, in words."""
-        pooled = self.result["pooled"]
-        p_value = pooled["p_value"]
+        pooled = self.result.table("judges_pooled")
+        p_value = pooled.value("p_value")
         if p_value is None:
             return "no verdict to compare"
-        if p_value > SIGNIFICANCE_LEVEL:
-            return "no better shown"
-        is_better = pooled["only_first_right"] > pooled["only_second_right"]
-        return "better" if is_better else "worse"
+        return "no better shown" if p_value > SIGNIFICANCE_LEVEL else _direction(pooled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +68,7 @@ class JudgeAlignment:
     """The quality of a judge beside the gold.
 
     Attributes:
-        rates: The rates of the judge, by the slug of the mode.
+        rates: The figures of the judge, such as its true positive rate, by the slug of the mode.
         version: The judge as a taught version; None for any other judge.
         test: The test of the version against its parent; None without held-out traces.
         mistake_reasons: The reason why a person marked a verdict as wrong, by trace id and mode.
@@ -92,7 +79,7 @@ class JudgeAlignment:
         is_default: Whether the judge is the default judge.
     """
 
-    rates: Mapping[str, JudgeRates] = field(default_factory=dict)
+    rates: Mapping[str, FigureTable] = field(default_factory=dict)
     version: JudgeVersion | None = None
     test: VersionTest | None = None
     mistake_reasons: Mapping[tuple[str, str], str] = field(default_factory=dict)
@@ -154,15 +141,15 @@ def read_alignment(
     """
     workspace = opened.workspace
     taxonomy = opened.taxonomy
-    development_gold = gold_by_part[TracePart.DEVELOPMENT]
+    development_gold = GoldReference(gold_by_part[TracePart.DEVELOPMENT])
     test_gold = gold_by_part[TracePart.TEST]
-    judge_input = judge_input_from_workspace(
-        workspace, taxonomy, judge, GoldReference(development_gold)
-    )
+    judge_input = judge_input_from_workspace(workspace, taxonomy, judge, development_gold)
+    report = judge_report(judge_input, with_seen=with_seen)
     version = versions(workspace, taxonomy.ref).get(judge)
     return JudgeAlignment(
-        _rates_by_mode(judge_json(judge_report(judge_input, with_seen=with_seen))),
-        version,
+        rates={mode.slug: report.table("judge_mode", mode=mode.code) for mode in report.modes}
+        | {ALL_MODES: report.table("judge_pooled")},
+        version=version,
         test=None if version is None else _test_against_parent(opened, version, test_gold),
         mistake_reasons={
             (mistake.trace_id, mistake.mode): mistake.reason
@@ -171,21 +158,9 @@ def read_alignment(
         },
         held_out=len(test_gold) + len(gold_by_part[TracePart.CALIBRATION]),
         test_traces=tuple(sorted(test_gold)),
-        agreed=_agreed_subjects(development_gold),
+        agreed=_agreed_subjects(development_gold.gold),
         is_default=default_judge(workspace, taxonomy.ref) == judge,
     )
-
-
-def _rates_by_mode(report: Mapping[str, Any]) -> dict[str, JudgeRates]:
-    """Return the rates of each mode by its slug, from the JSON document of a judge's figures."""
-    figures_by_slug = {figures["slug"]: figures for figures in report["modes"].values()}
-    figures_by_slug[ALL_MODES] = report["pooled"]
-    return {
-        slug: JudgeRates(
-            rate_text(figures["true_positive_rate"]), rate_text(figures["true_negative_rate"])
-        )
-        for slug, figures in figures_by_slug.items()
-    }
 
 
 def _agreed_subjects(gold_by_trace: Mapping[str, GoldTrace]) -> frozenset[tuple[str, str]]:
@@ -210,29 +185,22 @@ def _test_against_parent(
         judge_input_from_workspace(workspace, taxonomy, judge, GoldReference(gold))
         for judge in (version.judge, version.parent)
     )
-    result = comparison_json(judges_compared(version_input, parent_input))
-    if not result["units"]:
+    result = judges_compared(version_input, parent_input)
+    if not result.table("judges").count("units"):
         return None
     shared_subjects = version_input.verdicts.keys() & parent_input.verdicts.keys()
     trace_ids = sorted({trace_id for trace_id, _ in shared_subjects})
-    earlier_count = record_test(workspace, taxonomy.ref, version.judge, trace_ids)
-    return VersionTest(result, earlier_count)
+    return VersionTest(result, record_test(workspace, taxonomy.ref, version.judge, trace_ids))
 
 
-def rate_text(rate: Mapping[str, object]) -> str:
-    """Return a rate with its interval, such as ``0.61 [.45, .75]``; ``—`` without a rate.
-
-    Args:
-        rate: The rate in a JSON document, with ``value`` and ``ci``.
-    """
-    value = rate.get("value")
-    interval = rate.get("ci")
-    if not isinstance(value, int | float):
+def rate_text(rate: Figure | None) -> str:
+    """Return a rate with its interval, such as ``0.61 [.45, .75]``; ``—`` without a rate."""
+    if rate is None or rate.value is None:
         return "—"
-    if not isinstance(interval, list | tuple):
-        return f"{value:.2f}"
-    low, high = (f"{bound:.2f}".removeprefix("0") for bound in interval)
-    return f"{value:.2f} [{low}, {high}]"
+    if rate.interval is None:
+        return f"{rate.value:.2f}"
+    low, high = (f"{bound:.2f}".removeprefix("0") for bound in rate.interval)
+    return f"{rate.value:.2f} [{low}, {high}]"
 
 
 def version_test_text(alignment: JudgeAlignment) -> str:
@@ -246,16 +214,16 @@ def version_test_text(alignment: JudgeAlignment) -> str:
             f"A version of {parent_name}. No test: neither has judged held-out traces with gold "
             "(mast-tui study set --split keeps some apart)."
         )
-    pooled = test.result["pooled"]
-    version_right = pooled["both_right"] + pooled["only_first_right"]
-    parent_right = pooled["both_right"] + pooled["only_second_right"]
-    p_value = pooled["p_value"]
+    pooled = test.result.table("judges_pooled")
+    version_right = pooled.count("both_right") + pooled.count("only_first_right")
+    parent_right = pooled.count("both_right") + pooled.count("only_second_right")
+    p_value = pooled.value("p_value")
     p_text = "" if p_value is None else f" (p = {p_value:.3g})"
-    traces_text = counted(test.result["traces"], "held-out trace")
+    traces_text = counted(test.result.table("judges").count("traces"), "held-out trace")
     sentences = [
         f"A version of {parent_name}, on {traces_text}: {parent_right} of "
-        f"{pooled['n']} verdicts right before, {version_right} now: {test.verdict}{p_text}.",
-        *_changed_modes_sentences(test.result["modes"]),
+        f"{pooled.count('n')} verdicts right before, {version_right} now: {test.verdict}{p_text}.",
+        *_changed_modes_sentences(test.result),
     ]
     if test.earlier:
         sentences.append(
@@ -265,16 +233,19 @@ def version_test_text(alignment: JudgeAlignment) -> str:
     return " ".join(sentences)
 
 
-def _changed_modes_sentences(modes: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a sentence on the modes with a significant change, if there are any.
+def _direction(figures: FigureTable) -> str:
+    """Return whether the version, the first side of a paired test, was right more often."""
+    is_better = figures.count("only_first_right") > figures.count("only_second_right")
+    return "better" if is_better else "worse"
 
-    ``modes`` has the counts of the paired test by code of the mode; the version is the first side.
-    """
+
+def _changed_modes_sentences(result: JudgeComparison) -> Iterator[str]:
+    """Yield a sentence on the modes with a significant change, if there are any."""
+    figures_by_code = result.index.figures_by_key("judges_mode", subject=result.judges)
     changed_modes = [
-        f"{code} {'better' if mode['only_first_right'] > mode['only_second_right'] else 'worse'} "
-        f"(p = {mode['p_adjusted']:.3g})"
-        for code, mode in modes.items()
-        if mode["p_adjusted"] is not None and mode["p_adjusted"] <= SIGNIFICANCE_LEVEL
+        f"{code} {_direction(figures)} (p = {p_value:.3g})"
+        for code, figures in figures_by_code.items()
+        if (p_value := figures.value("p_adjusted")) is not None and p_value <= SIGNIFICANCE_LEVEL
     ]
     if changed_modes:
         further_count = len(changed_modes) - MOST_NAMED

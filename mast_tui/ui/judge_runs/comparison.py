@@ -15,6 +15,7 @@ from textual.widgets import Static
 
 from mast_tui.adjudication import GuidelineBook, TraceSides, read_work_by_trace
 from mast_tui.columns import ColumnWidth, TableColumn
+from mast_tui.figures.record import FigureTable
 from mast_tui.gold import GoldTrace, Order
 from mast_tui.gold.overlaps import in_reading_order
 from mast_tui.judges.comparing import (
@@ -41,8 +42,8 @@ from mast_tui.ui.context import JudgeProgress, TraceLocation
 from mast_tui.ui.dialogs.dialog import NoteScreen
 from mast_tui.ui.judge_runs.alignment import (
     ALL_MODES,
-    JudgeRates,
     RunComparison,
+    rate_text,
     read_alignment,
     reason_lines,
     version_test_text,
@@ -368,13 +369,12 @@ def count_columns(taxonomy: Taxonomy, texts: SideTexts) -> tuple[TableColumn[Mod
     )
 
 
-def rate_columns(rates: Mapping[str, JudgeRates]) -> tuple[TableColumn[ModeCounts], ...]:
+def rate_columns(rates: Mapping[str, FigureTable]) -> tuple[TableColumn[ModeCounts], ...]:
     """Return the columns of a judge's rates, given by the slug of the mode."""
-    no_rates = JudgeRates()
     return (
         figure_column("precision", lambda row: _share_text(row.precision), 55),
-        figure_column("TPR", lambda row: rates.get(row.mode, no_rates).tpr, 57),
-        figure_column("TNR", lambda row: rates.get(row.mode, no_rates).tnr, 56),
+        figure_column("TPR", lambda row: rate_text(rates[row.mode].get("true_positive_rate")), 57),
+        figure_column("TNR", lambda row: rate_text(rates[row.mode].get("true_negative_rate")), 56),
     )
 
 
@@ -828,8 +828,7 @@ class ComparisonScreen(OpensTraces):
             if text.strip():
                 self._change_and_compare(lambda opened: _write_guideline(opened, slug, text))
 
-        title = f"Guideline for {mode.code} {mode.name}"
-        self.mast.ask(NoteScreen(title), guideline_entered)
+        self.mast.ask(NoteScreen(f"Guideline for {mode.code} {mode.name}"), guideline_entered)
 
     def action_teach(self) -> None:
         """Open the screen for the next version of the judge."""

@@ -508,8 +508,7 @@ def run_columns(marked_run_id: str | None = None) -> tuple[TableColumn[RunView],
         if view.failed_count:
             return "!"
         # A run with an ``ending`` stopped before its last trace.
-        is_finished = view.run.finished_at is not None and view.run.ending is None
-        return "✓" if is_finished else "◐"
+        return "✓" if view.run.finished_at is not None and view.run.ending is None else "◐"
 
     return (sign_column(sign, "doubt"), *_RUN_COLUMNS)
 
@@ -674,10 +673,9 @@ def no_runs_text(key_of: KeyOf, *, blind: bool) -> str:
         f"{key_of('annotate.next_suggestion')} goes to it, {key_of('annotate.accept')} accepts, "
         f"{key_of('annotate.reject')} rejects."
     )
-    if not blind:
-        return text
     key = key_of("annotate.reveal")
-    return f"{text}\n\nYou work blind: {key} shows suggestions after you finish a trace."
+    blind_text = f"\n\nYou work blind: {key} shows suggestions after you finish a trace."
+    return text + (blind_text if blind else "")
 
 
 class _ListedRuns(NamedTuple):
@@ -706,8 +704,7 @@ class RunsScreen(TableScreen[RunView]):
         def read_runs() -> _ListedRuns:
             names = trace_names(opened.workspace.traces())
             runs = opened.workspace.runs()
-            views = read_views(opened, [*runs, *imported_runs(opened, runs)])
-            return _ListedRuns(views, names)
+            return _ListedRuns(read_views(opened, [*runs, *imported_runs(opened, runs)]), names)
 
         self.work.run("runs", read_runs, self._list_runs, self.show_message_only)
 
@@ -815,16 +812,17 @@ class RunsScreen(TableScreen[RunView]):
                 f"This run uses {one_line(first.run.taxonomy)}: open it with --taxonomy",
                 error=True,
             )
-            return
-        self.app.push_screen(ComparisonScreen(first.run, None if second is None else second.run))
+        else:
+            second_run = None if second is None else second.run
+            self.app.push_screen(ComparisonScreen(first.run, second_run))
 
     def action_judge(self) -> None:
         """Run a judge on all traces of the library, or ask to cancel the judge at work."""
         traces = OneByOne(list(self.mast.catalog.traces.values()))
-        if not traces:
+        if traces:
+            self.mast.judge_traces(traces)
+        else:
             self.hints.say("No traces are listed in the library", error=True)
-            return
-        self.mast.judge_traces(traces)
 
     def show_judge_progress(self, message: JudgeProgress) -> None:
         """Show the progress of the judge, and at its end the new run."""

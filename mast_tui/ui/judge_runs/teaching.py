@@ -92,8 +92,7 @@ def judge_errors(comparison: RunComparison, opened: OpenWorkspace) -> list[Judge
         WorkspaceError: The workspace cannot be read.
     """
     workspace = opened.workspace
-    judge = comparison.run.judge
-    judge_labels = workspace.labels(annotator=judge, taxonomy=opened.taxonomy.ref)
+    judge_labels = workspace.labels(annotator=comparison.run.judge, taxonomy=opened.taxonomy.ref)
     label_by_id = {label.id: label for label in judge_labels}
     record_by_trace = {record.trace_id: record for record in workspace.traces()}
     errors = []
@@ -146,10 +145,12 @@ def _reason_of_people(trace_work: TraceSides, case: Case) -> str:
         *(decision.reason for decision in trace_work.decisions if decision.mode == case.mode),
         *(label.note for label in labels if label.mode == case.mode),
     ]
-    general_reason = "it looks like it, and people say that it is not"
-    # The first side is the judge; the second side is people.
-    if case.outcome is PresentSide.SECOND:
-        general_reason = "people say that it is"
+    only_people_say_present = case.outcome is PresentSide.SECOND
+    general_reason = (
+        "people say that it is"
+        if only_people_say_present
+        else "it looks like it, and people say that it is not"
+    )
     return next((reason for reason in reasons if reason), general_reason)
 
 
@@ -427,8 +428,7 @@ class TeachingScreen(TableScreen[JudgeError]):
             "",
             *(planned.change or ("Nothing changes: choose examples, or write a guideline.",)),
         ]
-        title = f"The change of the prompt: {planned.tokens:+,} tokens"
-        self.describe(title, "\n".join(lines))
+        self.describe(f"The change of the prompt: {planned.tokens:+,} tokens", "\n".join(lines))
 
     # Keys
 

@@ -124,12 +124,11 @@ class HitList(VirtualLines):
         kind = kind_label(SpanKind(hit.kind), Role(hit.role), SpanStatus(hit.status))
         if hit.name is not None and hit.start is None:  # only the name matches
             kind = one_line(hit.name)
-        has_failed = hit.status == SpanStatus.ERROR
         segments = [
             Segment("▌" if row == self.cursor else " ", base),
             Segment(name, base + name_style),
             Segment(f" {number} ", base + self._part("quiet")),
-            Segment("✗" if has_failed else " ", base + self._part("failed")),
+            Segment("✗" if hit.status == SpanStatus.ERROR else " ", base + self._part("failed")),
             Segment(f"{padded(kind, KIND_CELLS)} ", base + self._part("quiet")),
         ]
         preview_width = width - sum(cell_len(segment.text) for segment in segments)
@@ -254,7 +253,7 @@ class Contents:
         self.list.begin()
         self.line.display = False
         self._screen.hints.clear()
-        self._screen.contents_changed()
+        self._screen.show_listed()
         self._screen.set_focus(self.list)
         self._screen.work.run_stages(
             "contents",
@@ -270,7 +269,7 @@ class Contents:
         self.line.value = ""
         self.line.display = False
         self.list.begin()
-        self._screen.contents_changed()
+        self._screen.show_listed()
         return was_open
 
     @property
@@ -288,7 +287,7 @@ class Contents:
         self._list_hits(search, batch.hits)
         search.not_searched += batch.not_searched
         search.done = batch.is_last
-        self._screen.contents_changed()
+        self._screen.show_listed()
         if search.done and search.not_searched:
             first_file, *further_files = search.not_searched
             further_text = f" · and {len(further_files)} more" if further_files else ""
@@ -301,7 +300,7 @@ class Contents:
         search = self._search
         if search is not None and search.unlisted:
             self._list_hits(search, ())
-            self._screen.contents_changed()
+            self._screen.show_listed()
 
     def _list_hits(self, search: _RunningSearch, hits: Sequence[Hit]) -> None:
         if rows := search.rows_of(hits, self._screen.mast.catalog):

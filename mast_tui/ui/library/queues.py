@@ -390,10 +390,9 @@ class CurrentQueue:
 
     def choose(self) -> None:
         """Ask for another queue, or show an error if no workspace is open."""
-        if self._screen.mast.workspace.no_workspace_reason is not None:
-            self._screen.hints.say("No workspace is open, so all traces are shown", error=True)
-            return
-        self._screen.mast.workspace.when_ready(self._ask_for_queue)
+        self._screen.mast.workspace.when_ready_or_refuse(
+            self._ask_for_queue, "all traces are shown"
+        )
 
     def _ask_for_queue(self, opened: OpenWorkspace) -> None:
         """Ask which queue to show, and show it. Ask for the settings of a sample first."""

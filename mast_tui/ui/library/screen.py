@@ -298,9 +298,7 @@ class LibraryScreen(MainScreen):
         self.table.show(
             rows, () if needle else self.mast.catalog.unreadable, keeps_position=keeps_position
         )
-        self._show_title()
-        self._show_list_or_reason()
-        self._show_about()
+        self.show_listed()
 
     def _show_title(self) -> None:
         """Show the queue, the number of traces, the progress of reading and problems, and hints."""
@@ -460,8 +458,8 @@ class LibraryScreen(MainScreen):
             lines.insert(0, f"≡ The same run as {joined(row.same_as)}")
         return "\n".join([*lines, "", task] if lines else [task])
 
-    def contents_changed(self) -> None:
-        """Show the new search hits; once the search has ended, show the traces again."""
+    def show_listed(self) -> None:
+        """Show the listed traces or search hits, with the title and the row under the cursor."""
         self._show_title()
         self._show_list_or_reason()
         self._show_about()
@@ -653,10 +651,10 @@ class LibraryScreen(MainScreen):
     def action_judge(self) -> None:
         """Run a judge on the listed traces; if one is at work, offer to cancel it."""
         traces = OneByOne(self._listed_traces)
-        if not traces:
+        if traces:
+            self.mast.judge_traces(traces)
+        else:
             self.hints.say("No traces are listed", error=True)
-            return
-        self.mast.judge_traces(traces)
 
     def show_judge_progress(self, message: JudgeProgress) -> None:
         """Show the result of the judge, and read the labels again."""

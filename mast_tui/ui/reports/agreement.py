@@ -21,7 +21,7 @@ from mast_tui.figures.record import Sources
 from mast_tui.figures.source.agreement import span_input_from_workspace, study_from_workspace
 from mast_tui.figures.spans.input import SpanInput
 from mast_tui.figures.spans.report import SpanAgreement, span_figures
-from mast_tui.gold import Order, no_order
+from mast_tui.gold import no_order
 from mast_tui.gold.model import gold_words
 from mast_tui.labels import annotator_kind, is_judge
 from mast_tui.reports.agreement import (
@@ -39,10 +39,9 @@ from mast_tui.session import (
     library_view,
     record_reveal,
     visible_traces_for_agreement,
-    visible_work,
 )
 from mast_tui.ui.actions.registry import KeyOf, Where
-from mast_tui.ui.base_screen import Stopped, StoppedError
+from mast_tui.ui.base_screen import Stopped
 from mast_tui.ui.context import ShowDisagreements
 from mast_tui.ui.reports.agreement_traces import (
     AgreementTracesScreen,
@@ -59,6 +58,7 @@ from mast_tui.ui.reports.screen import (
     ReportScreen,
     hidden_traces_text,
     stop_when,
+    visible_labels,
 )
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.suggestion_wording import judge_name
@@ -111,9 +111,7 @@ class PeopleFigures:
 
     def source_traces(self, sources: Sources) -> ComparedTraces | None:
         """Return the source traces of a figure; None without figures."""
-        if self.study is None:
-            return None
-        return compare_people(self.study, sources)
+        return None if self.study is None else compare_people(self.study, sources)
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,12 +316,11 @@ class AgreementScreen(ReportScreen):
                 return ("Agreement",)
             sides_text = f"{judge_name(report.judge)} against {one_line(against_words(report))}"
             # Gold has no single pass.
-            reference_text = pass_text if report.gold is None else gold_words(report.gold)
             return (
                 "Agreement",
                 sides_text,
                 counted(report.count("compared"), "trace"),
-                reference_text,
+                pass_text if report.gold is None else gold_words(report.gold),
             )
         agreement = None if self.people is None else self.people.report
         if agreement is None:
@@ -499,10 +496,10 @@ class AgreementScreen(ReportScreen):
         """Adjudicate the disagreements on the mode under the cursor."""
         row = self.row
         modes = () if row is None or row.sources is None else row.sources.modes
-        if len(modes) != 1:
+        if len(modes) == 1:
+            self.mast.go(ShowDisagreements(modes[0]))
+        else:
             self.hints.say("Choose a mode: totals have no list of disagreements")
-            return
-        self.mast.go(ShowDisagreements(modes[0]))
 
     def action_look(self) -> None:
         """Ask whether to include hidden traces; the user then becomes their adjudicator."""
@@ -555,8 +552,7 @@ def compute_people(opened: OpenWorkspace, passes: PassChoice) -> Iterator[People
     study = study_from_workspace(
         workspace, taxonomy, annotators=names, which=passes, traces=visible_ids, with_agents=True
     )
-    agent_traces = {trace for table in study.agents for trace in table.traces}
-    revealed_traces = compared_traces | agent_traces
+    revealed_traces = compared_traces | {trace for table in study.agents for trace in table.traces}
     record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(revealed_traces))
     for resampling in (NO_RESAMPLING, RESAMPLING):  # without intervals it is fast
         figures = agreement_figures(study, resampling)
@@ -598,17 +594,11 @@ def compute_spans(
         yield SpanFigures()
         return
     orders = SpanOrders(opened.workspace)
-
-    def order_of(trace_id: str) -> tuple[Order, int] | None:
-        if stopped():
-            raise StoppedError
-        return orders.spans_of(trace_id)
-
     span_input = span_input_from_workspace(
         opened.workspace,
         opened.taxonomy,
         people.study.annotators,
-        order_of=order_of,
+        order_of=stop_when(stopped, orders.spans_of),
         length_of=orders.length_of,
         which=passes,
         traces=people.visible_ids,
@@ -645,28 +635,14 @@ def compute_judge(
         return
     judge = choice.judge if choice.judge in without_report.judges else without_report.judges[0]
     against = choice.against if choice.against in without_report.references else GOLD
+    workspace = opened.workspace
     ref = opened.taxonomy.ref
-    visible_ids = visible_traces_for_agreement(opened.workspace, opened.annotator, ref)
-    order_of = stop_when(stopped, SpanOrders(opened.workspace))
-    complete_input = judge_input_from_workspace(
-        opened.workspace,
-        opened.taxonomy,
-        judge,
-        _reference_on_visible(opened, against, visible_ids, order_of),
-        order_of=order_of,
-        which=passes,
-        traces=visible_ids,
-    )
-    ids_with_visible_suggestions = _ids_with_visible_suggestions(opened)
+    visible_ids = visible_traces_for_agreement(workspace, opened.annotator, ref)
+    order_of = stop_when(stopped, SpanOrders(workspace))
+    complete_input = _judge_input(opened, judge, against, passes, visible_ids, order_of)
     judged_ids = {trace_id for trace_id, _ in complete_input.verdicts}
-    reference_work = visible_work(
-        opened.workspace,
-        opened.annotator,
-        ref,
-        None if against == GOLD else against,
-        blind=opened.blind,
-        traces_by_author=finished_or_judged_traces(opened.workspace, ref),
-    )
+    reference_labels = visible_labels(opened, against, finished_or_judged_traces(workspace, ref))
+    ids_with_visible_suggestions = _ids_with_visible_suggestions(opened)
     _record_revealed_answers(opened, visible_ids & judged_ids, ids_with_visible_suggestions)
     # The prevalence also counts the judge's answers on these traces.
     visible_unlabelled = complete_input.unlabelled & ids_with_visible_suggestions
@@ -680,27 +656,44 @@ def compute_judge(
             confusion=compared_units(judge_input, with_seen=choice.with_seen),
             section=judge_section(report),
             omitted_unlabelled=len(complete_input.unlabelled - visible_unlabelled),
-            hidden_ids=tuple(sorted(reference_work.hidden & judged_ids)),
+            hidden_ids=tuple(sorted(reference_labels.hidden & judged_ids)),
             intervals_pending=not resampling.count,
         )
 
 
-def _reference_on_visible(
-    opened: OpenWorkspace, against: str, visible_ids: Collection[str], order_of: OrderOf
-) -> GoldReference | str:
-    """Return the reference of a judge: the name of an annotator, or the gold.
+def _judge_input(
+    opened: OpenWorkspace,
+    judge: str,
+    against: str,
+    passes: PassChoice,
+    visible_ids: Collection[str],
+    order_of: OrderOf,
+) -> JudgeInput:
+    """Read the answers of a judge, and those of its reference on the visible traces.
 
     The span ranges of the gold are ordered on the visible traces only, because orders of spans are
     read from files.
     """
-    if against != GOLD:
-        return against
+    workspace = opened.workspace
     taxonomy = opened.taxonomy
-    gold_by_trace = {
-        trace_id: work.gold(taxonomy, order_of(trace_id) if trace_id in visible_ids else no_order)
-        for trace_id, work in read_work_by_trace(opened.workspace, taxonomy).items()
-    }
-    return GoldReference(gold_by_trace)
+    reference: GoldReference | str = against
+    if against == GOLD:
+        gold_by_trace = {
+            trace_id: work.gold(
+                taxonomy, order_of(trace_id) if trace_id in visible_ids else no_order
+            )
+            for trace_id, work in read_work_by_trace(workspace, taxonomy).items()
+        }
+        reference = GoldReference(gold_by_trace)
+    return judge_input_from_workspace(
+        workspace,
+        taxonomy,
+        judge,
+        reference,
+        order_of=order_of,
+        which=passes,
+        traces=visible_ids,
+    )
 
 
 def _record_revealed_answers(
@@ -720,8 +713,7 @@ def _record_revealed_answers(
 
 def _ids_with_visible_suggestions(opened: OpenWorkspace) -> set[str]:
     """Return the ids of the traces on which the user may see the suggestions of judges."""
-    ref = opened.taxonomy.ref
-    view = library_view(opened.workspace, opened.annotator, ref, blind=opened.blind)
+    view = library_view(opened.workspace, opened.annotator, opened.taxonomy.ref, blind=opened.blind)
     return {trace_id for trace_id, entry in view.items() if entry.suggestions_visible}
 
 
@@ -861,8 +853,7 @@ def no_judge_text(judge: JudgeFigures, key_of: KeyOf) -> str:
     elif report.against == GOLD:
         condition += " Gold has verdicts of one annotator alone too."
     if judge.hidden_ids:
-        hidden_text = hidden_traces_text(len(judge.hidden_ids), key_of("agreement.look"))
-        condition += f"\n\n{hidden_text}."
+        condition += f"\n\n{hidden_traces_text(len(judge.hidden_ids), key_of('agreement.look'))}."
     return (
         f"{one_line(report.judge)} cannot be compared with {reference} yet.\n\n{condition}\n\n"
         f"{key_of('agreement.against')} compares it with another reference · "

@@ -101,11 +101,10 @@ def compare_people(study: StudyInput, sources: Sources) -> ComparedTraces:
         sources: The modes, the two annotators (empty for all) and the conditions of the figure.
     """
     pair = sources.subject
-    complete = COMPLETE in sources.where
     rows = [
         _verdicts_row(trace, mode)
         for mode in sources.modes
-        for trace in source_traces(study, mode, pair, complete=complete)
+        for trace in source_traces(study, mode, pair, complete=COMPLETE in sources.where)
     ]
     rows.sort(key=lambda row: -row.disagreement)
     return ComparedTraces(pair or study.annotators, rows)
@@ -142,8 +141,7 @@ def _verdicts_row(trace: SourceTrace, mode: str, reference: str | None = None) -
     """
     note = ""
     if reference is not None and trace.disagreement:
-        is_missed = trace.verdicts[reference] is VerdictValue.PRESENT
-        note = "missed" if is_missed else FALSE_ALARM
+        note = "missed" if trace.verdicts[reference] is VerdictValue.PRESENT else FALSE_ALARM
     return TraceAnswers(
         trace.trace_id,
         mode,

@@ -121,8 +121,7 @@ def row_title(table: Table, row: Row) -> str:
         table: The table.
         row: The row.
     """
-    name_count = name_column_count(table.columns)
-    columns = table.columns[:name_count]
+    columns = table.columns[: name_column_count(table.columns)]
     names = (value_text(row.cells.get(column.key), column.kind) for column in columns)
     return " ".join(name for name in names if name)
 
@@ -456,8 +455,8 @@ class ReportLines(VirtualLines):
         """
         if not any(line.is_stop for line in self._lines[:row]):
             self.scroll_to(y=0, animate=False, force=True)
-            return
-        super().show_row(row, in_upper_third=in_upper_third)
+        else:
+            super().show_row(row, in_upper_third=in_upper_third)
 
     def toggle_fold(self) -> bool:
         """Fold or unfold the part under the cursor; return False if it is not foldable."""
@@ -523,8 +522,7 @@ class ReportLines(VirtualLines):
         top = round(self.scroll_y)
         if y or not 0 < top < len(self._lines) or self.lines_area.height <= SMALL_HEIGHT:
             return False
-        line = self._lines[top]
-        return line.table is not None
+        return self._lines[top].table is not None
 
     def render_row(self, row: int, width: int) -> Strip:
         """Render one line.
@@ -878,8 +876,7 @@ def _widened_to_width(
     columns = list(layout.columns)
     for index, column in enumerate(columns):
         if column.is_text:
-            cut_cells = natural_widths[column.key] - column.value_cells
-            added_cells = max(0, min(cut_cells, free_cells))
+            added_cells = max(0, min(natural_widths[column.key] - column.value_cells, free_cells))
             columns[index] = replace(column, value_cells=column.value_cells + added_cells)
             free_cells -= added_cells
     bar_indices = [index for index, column in enumerate(columns) if column.bar_cells]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import PurePath
-from typing import ClassVar, Final
+from typing import ClassVar, Final, TypeVar
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -18,12 +18,13 @@ from textual.screen import ModalScreen
 from textual.strip import Strip
 from textual.widgets import Static
 
-from mast_tui.adjudication import OrderOf, take_on
+from mast_tui.adjudication import take_on
 from mast_tui.errors import MastError
+from mast_tui.figures.judge.input import GOLD
 from mast_tui.figures.record import Sources
-from mast_tui.gold import Order
 from mast_tui.reports.model import Note, Report, ReportSection, Row, Table
 from mast_tui.safe_text import one_line
+from mast_tui.session import VisibleWork, visible_work
 from mast_tui.ui.base_screen import Stopped, StoppedError
 from mast_tui.ui.context import Destination, ReportToWrite, TraceLocation
 from mast_tui.ui.reports.lines import (
@@ -304,8 +305,7 @@ class ReportScreen(TablesScreen):
             self._counted_work = finished_work
         # Work that was done again is in both differences and counts once.
         added_count = len(finished_work - self._counted_work)
-        removed_count = len(self._counted_work - finished_work)
-        change_count = max(added_count, removed_count)
+        change_count = max(added_count, len(self._counted_work - finished_work))
         if change_count:
             key = self.mast.key_of(f"{self.where}.anew")
             self.hints.say(f"{change_count:,} finished or decided since · {key} counts again")
@@ -620,26 +620,45 @@ class TracesScreen(TablesScreen):
             self.mast.go(destination)
 
 
-def stop_when(stopped: Stopped, orders: OrderOf) -> OrderOf:
-    """Return ``orders``, changed so that looking up a span raises ``StoppedError`` after the stop.
+Found = TypeVar("Found")
+
+
+def stop_when(stopped: Stopped, find: Callable[[str], Found]) -> Callable[[str], Found]:
+    """Return a function that does what ``find`` does, and raises ``StoppedError`` after the stop.
 
     Args:
         stopped: Returns whether the figures are no longer needed.
-        orders: Returns the order of a trace's spans; it may read the trace.
+        find: Finds something about a trace, such as the order of its spans, from its id.
     """
 
-    def order_of(trace_id: str) -> Order:
-        """Return the order of a trace's spans, which checks the stop at each lookup."""
-        order = orders(trace_id)
+    def find_unless_stopped(trace_id: str) -> Found:
+        if stopped():
+            raise StoppedError
+        return find(trace_id)
 
-        def index_of(key: str) -> int | None:
-            if stopped():
-                raise StoppedError
-            return order(key)
+    return find_unless_stopped
 
-        return index_of
 
-    return order_of
+def visible_labels(
+    opened: OpenWorkspace, source: str, traces_by_author: Mapping[str, frozenset[str]]
+) -> VisibleWork:
+    """Return on which traces the user may see labels.
+
+    The caller must record the reveal of the ``revealing`` traces, if it shows them.
+
+    Args:
+        opened: The open workspace.
+        source: ``GOLD``, or the annotator or judge of the labels.
+        traces_by_author: The result of ``finished_or_judged_traces``.
+    """
+    return visible_work(
+        opened.workspace,
+        opened.annotator,
+        opened.taxonomy.ref,
+        None if source == GOLD else source,
+        blind=opened.blind,
+        traces_by_author=traces_by_author,
+    )
 
 
 def hidden_traces_text(count: int, key: str) -> str:

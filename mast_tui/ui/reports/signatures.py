@@ -43,7 +43,6 @@ from mast_tui.session import (
     library_view,
     record_reveal,
     visible_traces_for_agreement,
-    visible_work,
 )
 from mast_tui.ui.actions.registry import KeyOf, Where
 from mast_tui.ui.base_screen import Stopped, StoppedError
@@ -56,6 +55,7 @@ from mast_tui.ui.reports.screen import (
     ReportScreen,
     hidden_traces_text,
     stop_when,
+    visible_labels,
 )
 from mast_tui.ui.reports.signature_traces import (
     FailingTraces,
@@ -323,7 +323,7 @@ class SignaturesScreen(ReportScreen):
     def _experiment_page(self, signatures: Signatures) -> Page:
         """Return the page with all arms, and with the chosen group against the baseline."""
         if signatures.experiment is None:
-            if signatures.intervals_pending:
+            if signatures.intervals_pending:  # the experiment is computed with the intervals
                 return Page()
             key = self.mast.key_of("signatures.by")
             return Page(
@@ -559,8 +559,8 @@ class SignaturesScreen(ReportScreen):
             score = nan  # leads to the error below
         if score is not None and not isfinite(score):
             self.hints.say(f"{one_line(value, 20)} is not a score: enter a number", error=True)
-            return
-        self._start_choice(replace(self.choice, failed_below=score))
+        else:
+            self._start_choice(replace(self.choice, failed_below=score))
 
     def action_every(self) -> None:
         """Switch between failed traces and all traces."""
@@ -640,15 +640,8 @@ def _first_signatures(
     workspace = opened.workspace
     taxonomy = opened.taxonomy
     traces_by_author = finished_or_judged_traces(workspace, taxonomy.ref)
-    visibility = visible_work(
-        workspace,
-        opened.annotator,
-        taxonomy.ref,
-        None if choice.labels == GOLD else choice.labels,
-        blind=opened.blind,
-        traces_by_author=traces_by_author,
-    )
-    record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(visibility.revealing))
+    labels = visible_labels(opened, choice.labels, traces_by_author)
+    record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(labels.revealing))
     inputs_with_outcomes = input_from_workspace(
         workspace,
         taxonomy,
@@ -657,7 +650,7 @@ def _first_signatures(
         failed_below=choice.failed_below,
         gold=gold_of(workspace, taxonomy, order_of),
         order_of=order_of,
-        traces=frozenset(visibility.visible),
+        traces=frozenset(labels.visible),
     )
     inputs, hidden_outcomes = without_outcomes(inputs_with_outcomes, _visible_outcomes(opened))
     return Signatures(
@@ -666,7 +659,7 @@ def _first_signatures(
         inputs,
         intervals_pending=True,
         sources=(GOLD, *(name for name, traces in traces_by_author.items() if traces)),
-        hidden_ids=tuple(sorted(visibility.hidden)),
+        hidden_ids=tuple(sorted(labels.hidden)),
         hidden_outcomes=hidden_outcomes,
         names=trace_names(workspace.traces()),
     )
@@ -760,8 +753,7 @@ def _no_labels_text(signatures: Signatures, key_of: KeyOf) -> str:
             "work blind or the study hides them."
         )
     if hidden_count:
-        hidden_text = hidden_traces_text(hidden_count, key_of("signatures.look"))
-        return f"{HIDDEN_TEXT}\n\n{hidden_text}."
+        return f"{HIDDEN_TEXT}\n\n{hidden_traces_text(hidden_count, key_of('signatures.look'))}."
     if signatures.choice.labels == GOLD:
         return (
             "No one has finished a trace yet, so there is no gold.\n\n"

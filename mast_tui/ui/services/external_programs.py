@@ -52,8 +52,7 @@ def tools(
         candidates.append(("wl-copy",))
     if environment.get("DISPLAY"):
         candidates += X11_TOOLS
-    installed = [command for command in candidates if shutil.which(command[0])]
-    commands = installed[:1]
+    commands = [command for command in candidates if shutil.which(command[0])][:1]
     if environment.get("TMUX") and shutil.which("tmux"):
         commands.append(TMUX)
     return tuple(commands)

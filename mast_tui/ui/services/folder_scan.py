@@ -73,8 +73,7 @@ class Differences:
 
         A cached trace with another id at the same place of the file has disappeared.
         """
-        trace_id = _id_of(trace)
-        cached = self._unseen_cached.pop(trace_id, None)
+        cached = self._unseen_cached.pop(_id_of(trace), None)
         if cached is not None:
             return trace.file in self._named_files or not _is_unchanged(cached, trace)
         replaced_id = self._cached_id_by_place.get((trace.file, trace.record))
@@ -169,8 +168,7 @@ class _Walk:
     def _add(self, report: FileReport) -> None:
         """Add the report of a file to the batch, and record that its traces were found."""
         for trace in report.traces:
-            members = self._scan.members.get(str(trace.path), ())
-            self._scanned_traces.append((trace, members))
+            self._scanned_traces.append((trace, self._scan.members.get(str(trace.path), ())))
         changes = self._differences.news_in(report)
         if changes is None:
             self._batch.same += 1

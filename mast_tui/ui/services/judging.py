@@ -88,14 +88,14 @@ class JudgeDialog(AnswersDialog[tuple[str, Plan | None]]):
         rows = _judge_rows(setup, twins=twins)
         count = len(traces)
         traces_text = "this trace" if count == 1 else f"{count:,} traces"
-        title = f"Which judge for {traces_text}?"
-        if len(rows) == 1:
-            title = f"Run the rules judge on {traces_text}?"
-        question = ""
-        if count > 1:
-            question = f"To judge only one trace, open it and press {trace_judge_key} there."
-        hint = "" if setup is None else f"{ESTIMATE_PROGRESS} …"
-        super().__init__(title, question, rows, default=default, hint=hint)
+        single_trace_text = f"To judge only one trace, open it and press {trace_judge_key} there."
+        super().__init__(
+            f"{'Run the rules judge on' if len(rows) == 1 else 'Which judge for'} {traces_text}?",
+            single_trace_text if count > 1 else "",
+            rows,
+            default=default,
+            hint="" if setup is None else f"{ESTIMATE_PROGRESS} …",
+        )
         self._setup = setup
         self._opened = opened
         self._traces = traces
@@ -248,10 +248,6 @@ class JudgeRuns:
         if self.running_judge is not None:
             self._ask_to_cancel(self.running_judge)
             return
-        if self._app.workspace.no_workspace_reason is not None:
-            message = "No workspace is open, so no judge can store its suggestions"
-            self._app.answer(message, error=True)
-            return
 
         def queue_request(opened: OpenWorkspace) -> None:
             request = JudgingRequest(self._app, self, traces, opened)
@@ -259,7 +255,9 @@ class JudgeRuns:
                 request.choose_judge if plan is None else partial(request.confirm_plan, plan)
             )
 
-        self._app.workspace.when_ready(queue_request)
+        self._app.workspace.when_ready_or_refuse(
+            queue_request, "no judge can store its suggestions"
+        )
 
     def _ask_to_cancel(self, running_judge: RunningJudge) -> None:
         """Ask whether to cancel the judge at work."""
@@ -434,8 +432,7 @@ class JudgingRequest:
         """
         trace_count = plan.estimate.to_judge
         if not trace_count:
-            message = f"{estimate_text(plan)} Run mast-tui judge --again to ask again."
-            self._app.answer(message)
+            self._app.answer(f"{estimate_text(plan)} Run mast-tui judge --again to ask again.")
             return
         notice_seen = await self._app.workspace.carry_out(
             lambda: is_notice_seen(self._opened.workspace, plan.setup)
@@ -517,8 +514,7 @@ class JudgingRequest:
         for read_count, run in enumerate(runs):
             if worker.is_cancelled:
                 return
-            progress = f"{TWINS}: {read_count} of {len(runs)} runs read"
-            self._runs.post_report(JudgeProgress(progress))
+            self._runs.post_report(JudgeProgress(f"{TWINS}: {read_count} of {len(runs)} runs read"))
             yield run
 
     def _run_offline_judge(
@@ -554,9 +550,8 @@ class JudgingRequest:
             self._runs.post_report(JudgeProgress(one_line(str(error)), done=True, problem=True))
             return
         message = self._result_message(name, summary)
-        has_problem = bool(summary.failed)
         self._runs.post_report(
-            JudgeProgress(message, done=True, problem=has_problem, added_hint=hint)
+            JudgeProgress(message, done=True, problem=bool(summary.failed), added_hint=hint)
         )
 
     def _result_message(self, name: str, summary: RunSummary) -> str:

@@ -220,8 +220,7 @@ def _problem_message(plan: Plan, summary: ModelRunSummary) -> str | None:
     if not summary.failed:
         return None
     problem = one_line(summary.failed[0].problem or "")
-    failed_text = counted(len(summary.failed), "trace")
-    location = "" if plan.estimate.traces == 1 else f" on {failed_text}"
+    location = "" if plan.estimate.traces == 1 else f" on {counted(len(summary.failed), 'trace')}"
     return f"{plan.name} failed{location}: {problem}"
 
 
@@ -298,8 +297,7 @@ class _RunReporter:
             parts = [f"window {window} of {window_count}"]
         else:
             parts = [f"{self._done_trace_count:,} of {counted(estimate.traces, 'trace')}"]
-            token_count = self._usage.tokens_in + self._usage.tokens_out
-            parts.append(f"{short_count(token_count)} tokens")
+            parts.append(f"{short_count(self._usage.tokens_in + self._usage.tokens_out)} tokens")
         if not self._hides_count:  # Suggestions are hidden from the user.
             parts.append(f"{self._suggestion_count} found")
         self._report_message(f"{self._plan.name}: {' · '.join(parts)}", trace_id)

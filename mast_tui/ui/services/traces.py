@@ -362,8 +362,7 @@ class TraceQueue:
     def last_retests(self) -> int:
         """The number of retests if nothing else is left to do; otherwise 0."""
         retest_ids = self._assigned_traces & self._retests
-        is_first_work_done = self._assigned_traces <= self._finished | self._retests
-        return len(retest_ids) if is_first_work_done else 0
+        return len(retest_ids) if self._assigned_traces <= self._finished | self._retests else 0
 
     @property
     def _assigned_traces(self) -> Set[str]:

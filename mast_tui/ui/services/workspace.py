@@ -297,7 +297,10 @@ class WorkspaceService:
 
     def ask_for_another_annotator(self) -> None:
         """Ask for a name, and work in the workspace under it."""
-        self.when_ready(lambda opened: self._app.writes.do(partial(self._ask_for_another, opened)))
+        self.when_ready_or_refuse(
+            lambda opened: self._app.writes.do(partial(self._ask_for_another, opened)),
+            "no one can label",
+        )
 
     async def _ask_for_another(self, opened: OpenWorkspace) -> None:
         """Ask for the name of another annotator.
@@ -350,6 +353,20 @@ class WorkspaceService:
         else:
             self._steps_when_ready.append(work)
 
+    def when_ready_or_refuse(
+        self, work: Callable[[OpenWorkspace], object], consequence: str
+    ) -> None:
+        """Call a function like ``when_ready``; if no workspace will be open, show an error.
+
+        Args:
+            work: The function.
+            consequence: The consequence of no workspace, such as ``no one can label``.
+        """
+        if self.no_workspace_reason is not None:
+            self._app.answer(f"No workspace is open, so {consequence}", error=True)
+        else:
+            self.when_ready(work)
+
     def waiting_text(self) -> str:
         """Return the text shown in place of the annotator while no workspace is open."""
         return (
@@ -359,9 +376,7 @@ class WorkspaceService:
         )
 
     def unsent_text(self) -> tuple[str, ...]:
-        """Return a text with the number of changes that wait for the server, or nothing for
-        none.
-        """
+        """Return the number of changes that wait for the server as a part of a title, if any do."""
         count = 0 if self.opened is None else self.opened.workspace.waiting
         return (f"{count} waiting for the server",) if count else ()
 

@@ -102,8 +102,7 @@ def _case_paragraphs(
         more = " more" if page.cases else ""
         noun = f"{more} case" if page.hidden == 1 else f"{more} cases"
         finish = "its trace" if page.hidden == 1 else "their traces"
-        hidden_text = f"{page.hidden}{noun}, shown after you finish {finish}."
-        yield PageParagraph("text", hidden_text)
+        yield PageParagraph("text", f"{page.hidden}{noun}, shown after you finish {finish}.")
     elif not page.cases:
         yield PageParagraph("text", "None yet.")
 
@@ -413,11 +412,10 @@ class GuidelinesScreen(OpensTraces):
         item: str | None = None
         if self._occasion_ids is not None and self._occasion_mode == mode_slug:
             trace_id, item = self._occasion_ids
-        key = self.mast.key_of("everywhere.undo")
         self._ask_for_text(
             "",
             lambda book, text: book.write(mode_slug, text, trace_id=trace_id, item=item),
-            f"Saved · {key} undoes it",
+            f"Saved · {self.mast.key_of('everywhere.undo')} undoes it",
         )
 
     def action_edit(self) -> None:
@@ -432,16 +430,14 @@ class GuidelinesScreen(OpensTraces):
         """Remove the guideline under the cursor."""
         guideline = self._require_guideline()
         if guideline is not None:
-            key = self.mast.key_of("everywhere.undo")
-            message = f"Removed · {key} undoes it"
+            message = f"Removed · {self.mast.key_of('everywhere.undo')} undoes it"
             self._change_page(lambda book: book.take_back(guideline.id), message)
 
     def action_undo(self) -> None:
         """Undo the user's last change on this page."""
-        key = self.mast.key_of("everywhere.redo")
         self._change_page(
             partial(GuidelineBook.undo, mode=self.mode_slug),
-            f"Undone · {key} redoes it",
+            f"Undone · {self.mast.key_of('everywhere.redo')} redoes it",
             "Nothing of yours to undo on this page",
         )
 
@@ -478,8 +474,7 @@ class GuidelinesScreen(OpensTraces):
             if new_text.strip():
                 self._change_page(lambda book: write_text(book, new_text), message)
 
-        title = f"Guideline for {mode.code} {mode.name}"
-        self.mast.ask(NoteScreen(title, text), text_entered)
+        self.mast.ask(NoteScreen(f"Guideline for {mode.code} {mode.name}", text), text_entered)
 
     @piece_of_work
     async def _change_page(

@@ -168,8 +168,7 @@ def _bar_cells(part: int, total: int, cells: int) -> int:
     """
     if part >= total:
         return cells
-    least_cells = 1 if part else 0
-    return min(max(round(part * cells / total), least_cells), cells - 1)
+    return min(max(round(part * cells / total), 1 if part else 0), cells - 1)
 
 
 SEVERAL_ANNOTATORS: Final = ""
@@ -317,8 +316,7 @@ def progress_text(view: StudyView) -> str:
     text = f"{overlap.finished:,} of {overlap.traces:,} finished by all of their annotators"
     if not overlap.traces:
         finished_count = sum(row.finished for row in view.progress)
-        assigned_count = sum(row.assigned for row in view.progress)
-        text = f"{finished_count:,} of {assigned_count:,} finished"
+        text = f"{finished_count:,} of {sum(row.assigned for row in view.progress):,} finished"
     if view.conflicts is None:
         return text
     return f"{text} · {counted(view.conflicts, 'conflict')} left"
@@ -358,8 +356,7 @@ def protocol_text(view: StudyView, adjudicate_key: str) -> str:
 
 def _conflicts_text(view: StudyView, adjudicate_key: str) -> str:
     if view.conflicts:
-        conflicts = counted(view.conflicts, "conflict")
-        return f"{conflicts} left to decide: {adjudicate_key} opens them."
+        return f"{counted(view.conflicts, 'conflict')} left to decide: {adjudicate_key} opens them."
     if view.conflicts == 0:
         return "No conflict is left to decide."
     if view.is_for_annotator:
@@ -560,10 +557,7 @@ class StudyScreen(TableScreen[StudyRow]):
 
     def action_set_up(self) -> None:
         """Open the form of the study, or show an error if no workspace is open."""
-        if self.mast.workspace.no_workspace_reason is not None:
-            self.hints.say("No workspace is open, so nothing can be set up", error=True)
-            return
-        self.mast.workspace.when_ready(self._open_setup_form)
+        self.mast.workspace.when_ready_or_refuse(self._open_setup_form, "nothing can be set up")
 
     @piece_of_work
     async def _open_setup_form(self, opened: OpenWorkspace) -> None:
@@ -604,8 +598,7 @@ class StudyScreen(TableScreen[StudyRow]):
         study = None if opened is None else await self.mast.workspace.carry_out(opened.study)
         if opened is not None and study is not None:
             return opened, study
-        key = self.mast.key_of("study.set_up")
-        self.hints.say(f"There is no study yet: {key} sets one up")
+        self.hints.say(f"There is no study yet: {self.mast.key_of('study.set_up')} sets one up")
         return None
 
     @piece_of_work

@@ -160,8 +160,7 @@ def texts_of(study: Study | None, people: Sequence[str]) -> dict[str, str]:
     """
     if study is None:
         # A study needs at least two annotators, so these stand in for the real names.
-        default_study = Study("", annotators=("a", "b"))
-        default_texts = texts_of(default_study, people=())
+        default_texts = texts_of(Study("", annotators=("a", "b")), people=())
         return {**default_texts, "annotators": ", ".join(people)}
     return {
         "annotators": ", ".join(_name_with_weight(study, name) for name in study.annotators),

@@ -88,8 +88,7 @@ def section_page(key: AnswerKey, section: str) -> TextPage:
         key: The answer key.
         section: The name of the section.
     """
-    section_alone = AnswerKey()._replace(**{section: getattr(key, section)})
-    return page_of(section_alone, lambda _key: None)
+    return page_of(AnswerKey()._replace(**{section: getattr(key, section)}), lambda _key: None)
 
 
 def file_page(path: str, edits: Sequence[FileEdit]) -> TextPage:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
-from itertools import accumulate
+from itertools import accumulate, zip_longest
 from typing import Final, NamedTuple
 
 from msgspec import Struct
@@ -238,18 +238,14 @@ def _add_differences(page: _Page, texts: _ComparedTexts) -> None:
 
 def _add_change(page: _Page, removed_lines: Sequence[str], added_lines: Sequence[str]) -> None:
     """Add removed and then added lines. If their numbers are equal, compare their words."""
-    removed_ranges: list[Ranges] = [[] for _line in removed_lines]
-    added_ranges: list[Ranges] = [[] for _line in added_lines]
+    changed_words: list[tuple[Ranges, Ranges]] = []
     if len(removed_lines) == len(added_lines):
-        for number, (removed_line, added_line) in enumerate(
-            zip(removed_lines, added_lines, strict=True)
-        ):
-            ranges = _changed_words(removed_line, added_line, page)
-            removed_ranges[number], added_ranges[number] = ranges
-    for line, changed_ranges in zip(removed_lines, removed_ranges, strict=True):
-        page.add_line("-", line, changed_ranges)
-    for line, changed_ranges in zip(added_lines, added_ranges, strict=True):
-        page.add_line("+", line, changed_ranges)
+        line_pairs = zip(removed_lines, added_lines, strict=True)
+        changed_words = [_changed_words(*lines, page) for lines in line_pairs]
+    for line, ranges in zip_longest(removed_lines, changed_words):
+        page.add_line("-", line, ranges[0] if ranges else ())
+    for line, ranges in zip_longest(added_lines, changed_words):
+        page.add_line("+", line, ranges[1] if ranges else ())
 
 
 Ranges = list[tuple[int, int]]

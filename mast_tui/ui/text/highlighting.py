@@ -484,8 +484,7 @@ def _json_parts(line: str) -> Iterator[TextPart]:
         if match["number"] is not None:
             yield TextPart(*match.span(), "number")
         else:
-            name = "string" if match["colon"] is None else "key"
-            yield TextPart(*match.span("string"), name)
+            yield TextPart(*match.span("string"), "string" if match["colon"] is None else "key")
 
 
 def _fence_parts(line: str) -> Iterator[TextPart]:

@@ -249,8 +249,7 @@ class PrettyText:
             part_start = self._part_starts[number]
             if part_start >= end:
                 break
-            part = self._shown_parts[number]
-            texts.append(part[max(0, start - part_start) : end - part_start])
+            texts.append(self._shown_parts[number][max(0, start - part_start) : end - part_start])
         shown_end = self._shown_side.end
         # The rest is the unformatted source, at shifted offsets.
         if end > shown_end:
@@ -377,8 +376,9 @@ class PrettyText:
         self._new_texts.append(text)
         self._shown_side.end += len(text)
 
-    def _begin_line(self, depth: int) -> None:
-        self._add_space("\n" + INDENT * min(depth, MOST_DEPTH))
+    def _indent(self) -> str:
+        """Return the white space before a line within the open levels."""
+        return INDENT * min(len(self._levels), MOST_DEPTH)
 
     def _read_token(self, stop: int) -> None:
         """Format the next token, or the beginning of a string.
@@ -420,10 +420,7 @@ class PrettyText:
         """Format the comma at an offset, and expect the next item."""
         self._add_text(",", offset, 1)
         level = self._levels[-1]
-        if level.flat:
-            self._add_space(" ")
-        else:
-            self._begin_line(len(self._levels))
+        self._add_space(" " if level.flat else f"\n{self._indent()}")
         self._expected = "value" if level.is_list else "key"
         if not level.is_list:  # all values of a list have the key of the list
             self._key = ""
@@ -431,7 +428,7 @@ class PrettyText:
     def _close_level(self, char: str, offset: int) -> None:
         level = self._levels.pop()
         if not (self._is_level_empty or level.flat):  # else the bracket stays on its line
-            self._begin_line(len(self._levels))
+            self._add_space(f"\n{self._indent()}")
         self._is_level_empty = False
         self._key = level.key
         self._expected = "comma"
@@ -449,7 +446,7 @@ class PrettyText:
                 self.broken = True
                 return
         if self._is_level_empty and not self._levels[-1].flat:
-            self._begin_line(len(self._levels))
+            self._add_space(f"\n{self._indent()}")
         self._is_level_empty = False
         if scalar is not None:
             self._add_text(scalar[0], offset, len(scalar[0]))
@@ -534,7 +531,7 @@ class PrettyText:
             self._add_text(char, source + match.start(), 2)
             if char == "\n":
                 self._string_has_lines = True
-                self._add_space(INDENT * min(len(self._levels), MOST_DEPTH))
+                self._add_space(self._indent())
             shown_until = match.end()
         if shown_until < len(part):
             self._add_text(part[shown_until:], source + shown_until, len(part) - shown_until)
@@ -556,7 +553,7 @@ class PrettyText:
         nested_text = nested.whole()
         if nested.broken:
             return
-        indent = INDENT * min(len(self._levels), MOST_DEPTH)
+        indent = self._indent()
         self._add_nested_text(nested, nested_text, offsets, indent)
         for region in nested._string_regions:
             region_start = offsets[nested.to_source(region.start)]
@@ -587,8 +584,7 @@ class PrettyText:
             strict=True,
         )
         for shown_start, shown_length, source_start, source_length in pieces:
-            added_space = nested_text[shown_until:shown_start]
-            self._add_space(added_space.replace("\n", "\n" + indent))
+            self._add_space(nested_text[shown_until:shown_start].replace("\n", "\n" + indent))
             shown_until = shown_start + shown_length
             text = nested_text[shown_start:shown_until]
             piece_offsets = offsets[source_start : source_start + source_length + 1]

@@ -11,13 +11,13 @@ import re
 import unicodedata
 from array import array
 from bisect import bisect_right
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import Final, NamedTuple, Protocol
 
 from msgspec import Struct, structs
 from rich.cells import cell_len, set_cell_size
+from textual.cache import LRUCache
 
 from mast_tui.safe_text import safe_line_map
 
@@ -38,10 +38,8 @@ def word_at(text: str, offset: int) -> tuple[int, int] | None:
     """
     start = max(0, min(offset, len(text)))
     search_start = max(0, start - _WORD_WINDOW)
-    for match in _WORD.finditer(text, search_start, min(len(text), start + _WORD_REACH_CHARS)):
-        if match.end() > start:
-            return match.span()
-    return None
+    matches = _WORD.finditer(text, search_start, min(len(text), start + _WORD_REACH_CHARS))
+    return next((match.span() for match in matches if match.end() > start), None)
 
 
 def next_word(text: str, offset: int) -> tuple[int, int] | None:
@@ -252,8 +250,7 @@ def make_row(text: Readable, start: int, end: int, *, rendered: bool = False) ->
         end: The code point after the row, including its line break.
         rendered: True to leave out colour sequences.
     """
-    line = _without_break(text[start:end])
-    shown, columns = safe_line_map(line, drops_colours=rendered)
+    shown, columns = safe_line_map(_without_break(text[start:end]), drops_colours=rendered)
     return TextRow(shown, start, end, None if columns is None else tuple(columns))
 
 
@@ -394,15 +391,8 @@ def _fitting_length(text: str, width: int) -> int:
     """Return the number of code points, at least one, that fit into ``width`` cells."""
     if cell_len(text) <= width:
         return len(text)
-    low = 1
-    high = len(text)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if cell_len(text[:middle]) <= width:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    lengths = range(1, len(text) + 1)
+    return max(1, bisect_right(lengths, width, key=lambda length: cell_len(text[:length])))
 
 
 CHUNK_CHARS: Final = 4 * BLOCK_CHARS
@@ -434,7 +424,7 @@ class TextLayout:
         self.width = max(4, width)
         self._rendered = rendered
         self._tables = MarkdownTables(text, self.width)
-        self._cached_starts: OrderedDict[int, array[int]] = OrderedDict()
+        self._cached_starts: LRUCache[int, array[int]] = LRUCache(_CACHED_CHUNKS)
         """The starts of the rows of the chunks that were used last."""
         self._chunk_starts: dict[int, int] = {}
         """The starts of chunks that were computed."""
@@ -448,9 +438,7 @@ class TextLayout:
         self._first_estimated_chunk = 0
         """The first chunk that may have an estimated row count."""
         self._cached_row_sums: list[int] | None = None
-        rows_of_first_chunk = len(self._starts_in(0))
-        for chunk in range(1, chunk_count):
-            self._row_counts[chunk] = rows_of_first_chunk
+        self._row_counts = array("L", [len(self._starts_in(0))]) * chunk_count
 
     @property
     def rows(self) -> int:
@@ -463,10 +451,11 @@ class TextLayout:
         # A change affects blocks up to REACH_CHARS before it, and such a block begins up to
         # REACH_CHARS earlier.
         first = max(0, offset - 2 * REACH_CHARS) // CHUNK_CHARS
-        for chunk in [chunk for chunk in self._cached_starts if chunk >= first]:
-            del self._cached_starts[chunk]
-        for chunk in [chunk for chunk in self._chunk_starts if chunk >= first]:
-            del self._chunk_starts[chunk]
+        for chunk in range(first, len(self._row_counts)):
+            self._cached_starts.discard(chunk)
+        self._chunk_starts = {
+            chunk: start for chunk, start in self._chunk_starts.items() if chunk < first
+        }
         # As many rows are expected in each chunk as in the first.
         estimates = array("L", [self._row_counts[0]]) * max(1, self._chunk_count() - first)
         self._row_counts = self._row_counts[:first] + estimates
@@ -502,9 +491,7 @@ class TextLayout:
     def row(self, index: int) -> TextRow:
         """Return the row with a number."""
         while True:
-            chunk = bisect_right(self._row_sums(), index) - 1
-            if chunk >= len(self._row_counts):
-                chunk = len(self._row_counts) - 1
+            chunk = min(bisect_right(self._row_sums(), index), len(self._row_counts)) - 1
             if self._is_exact[chunk]:
                 return self._row_in(chunk, index - self._row_sums()[chunk])
             # The exact row count of this chunk may move the row into another chunk.
@@ -598,12 +585,9 @@ class TextLayout:
         """Return the starts of the rows of a chunk, and record that its row count is exact."""
         starts = self._cached_starts.get(chunk)
         if starts is not None:
-            self._cached_starts.move_to_end(chunk)
             return starts
         starts = self._compute_starts(self._chunk_start(chunk), self._chunk_end(chunk))
         self._cached_starts[chunk] = starts
-        if len(self._cached_starts) > _CACHED_CHUNKS:
-            self._cached_starts.popitem(last=False)
         if not self._is_exact[chunk]:
             self._is_exact[chunk] = 1
             self._estimated_chunk_count -= 1

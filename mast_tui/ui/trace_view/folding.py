@@ -225,8 +225,7 @@ class TimelineRows:
 
     def _nearest_row(self, indices: Sequence[int], index: int) -> int:
         """Return the row of the filtered span nearest to ``index``, or 0."""
-        last_row = self._filter_count - 1
-        row = min(bisect_left(indices, index, 0, self._filter_count), last_row)
+        row = min(bisect_left(indices, index, 0, self._filter_count), self._filter_count - 1)
         if row > 0 and abs(indices[row - 1] - index) < abs(indices[row] - index):
             return row - 1
         return max(0, row)

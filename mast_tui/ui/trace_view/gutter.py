@@ -208,9 +208,7 @@ def span_range_of(target: Target, index_of: Callable[[str], int | None]) -> tupl
         return None
     end_indices = (index_of(target.first), index_of(target.last))
     indices_in_trace = [index for index in end_indices if index is not None]
-    if not indices_in_trace:
-        return None
-    return min(indices_in_trace), max(indices_in_trace)
+    return (min(indices_in_trace), max(indices_in_trace)) if indices_in_trace else None
 
 
 def marks_by_span(

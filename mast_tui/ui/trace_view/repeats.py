@@ -305,8 +305,7 @@ class RepeatFinder:
             return False
         if self._heads.is_result(index):
             return True
-        predecessor = self._features_of(trace, index - period)
-        return self._features_of(trace, index).resembles(predecessor)
+        return self._features_of(trace, index).resembles(self._features_of(trace, index - period))
 
     def _features_of(self, trace: Trace, index: int) -> StepFeatures:
         features = self._features_by_index.get(index)
@@ -416,8 +415,7 @@ class RepeatFinder:
         overlapped_runs = [other for other in later_runs if other.first < run.end]
         following_runs = [other for other in later_runs if other.first >= run.end]
         if overlapped_runs and _weight_of(run) <= sum(map(_weight_of, overlapped_runs)):
-            later_cycles = _cut_run(run, overlapped_runs[-1].end, run.end)
-            remaining_runs = [*overlapped_runs, later_cycles]
+            remaining_runs = [*overlapped_runs, _cut_run(run, overlapped_runs[-1].end, run.end)]
         elif overlapped_runs:
             cycles_before = _cut_run(overlapped_runs[0], overlapped_runs[0].first, run.first)
             cycles_after = _cut_run(overlapped_runs[-1], run.end, overlapped_runs[-1].end)

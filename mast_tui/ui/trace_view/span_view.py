@@ -632,10 +632,9 @@ class SpanView(VirtualLines):
         row_delta = row - round(old_value)
         if row_delta and self.is_mounted:
             # Over short distances steps are exact, even if row numbers are estimates.
-            if abs(row_delta) <= self._visible_row_count:
-                self._set_top(self._layout.step(self._top, row_delta))
-            else:
-                self._set_top(self._layout.row(row).start)
+            is_near = abs(row_delta) <= self._visible_row_count
+            layout = self._layout
+            self._set_top(layout.step(self._top, row_delta) if is_near else layout.row(row).start)
         super().watch_scroll_y(old_value, self.scroll_y)
 
     def move_by(self, delta: int) -> None:
@@ -647,10 +646,10 @@ class SpanView(VirtualLines):
 
         ``in_upper_third`` has no effect.
         """
-        if row >= self.row_count - 1:
-            self._scroll_to_offset(len(self._displayed.displayed))
-        else:
-            self._scroll_to_offset(self._layout.row(max(0, row)).start)
+        is_last = row >= self.row_count - 1
+        self._scroll_to_offset(
+            len(self._displayed.displayed) if is_last else self._layout.row(max(0, row)).start
+        )
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Draw the lines at the present width.
@@ -683,7 +682,7 @@ class SpanView(VirtualLines):
         """
         if row.indent:
             yield Segment(" " * row.indent, base_style)
-        parts = [*self._format_parts(row), *self._highlight_parts(row)]
+        parts = list(self._parts_of(row))
         # Piece 0 lies between the edges 0 and 1, piece 1 between the edges 1 and 2, and so on.
         edge_set = {0, len(row.shown)}
         for part in parts:
@@ -698,21 +697,20 @@ class SpanView(VirtualLines):
         for style, (start, end) in zip(piece_styles, pairwise(edges), strict=True):
             yield Segment(row.shown[start:end], style)
 
-    def _format_parts(self, row: TextRow) -> Iterator[TextPart]:
-        highlighter = self._displayed.highlighter
-        if highlighter is None:
-            return
-        for part in highlighter.parts(row.start, row.end):
+    def _parts_of(self, row: TextRow) -> Iterator[TextPart]:
+        """Yield the parts of a row that have a style: those of the format, then the highlights."""
+        displayed = self._displayed
+        parts: list[TextPart] = []
+        if displayed.highlighter is not None:
+            parts += displayed.highlighter.parts(row.start, row.end)
+        parts += [
+            TextPart(*displayed.range_to_shown(highlight.start, highlight.end), highlight.name)
+            for highlight in self.highlights
+        ]
+        for part in parts:
             columns = row.slice_of(part.start, part.end)
             if columns is not None:
                 yield TextPart(*columns, part.name)
-
-    def _highlight_parts(self, row: TextRow) -> Iterator[TextPart]:
-        for highlight in self.highlights:
-            shown_range = self._displayed.range_to_shown(highlight.start, highlight.end)
-            columns = row.slice_of(*shown_range)
-            if columns is not None:
-                yield TextPart(*columns, highlight.name)
 
     def offset_at(self, x: int, y: int) -> int | None:
         """Return the code point at a cell of the widget, or None below the text.

@@ -275,8 +275,7 @@ def actor_text(span: Span, name: str | None, cells: int) -> str:
     # An agent may be called ``user`` or ``system``, like a kind. The word is shown once.
     if name is None or name.rstrip() == kind:
         return set_cell_size(kind, cells)
-    name_cells = cells - KIND_CELLS - 1
-    return f"{set_cell_size(name, name_cells)} {set_cell_size(kind, KIND_CELLS)}"
+    return f"{set_cell_size(name, cells - KIND_CELLS - 1)} {set_cell_size(kind, KIND_CELLS)}"
 
 
 def _time_text(span: Span, facts: TraceFacts) -> str:
@@ -317,8 +316,7 @@ def _bar_text(span: Span, facts: TraceFacts) -> str:
     if span.start is None or facts.start is None:
         return f"▕{' ' * BAR_CELLS}▏"
     end = span.start if span.end is None else span.end
-    start = span.start - facts.start
-    return f"▕{time_bar(start, end - facts.start, facts.total, BAR_CELLS)}▏"
+    return f"▕{time_bar(span.start - facts.start, end - facts.start, facts.total, BAR_CELLS)}▏"
 
 
 def row_text(span: Span) -> str:
@@ -363,8 +361,7 @@ MAX_MARKS: Final = 2
 
 def _shortened_marks(marks: Sequence[GutterMark]) -> list[GutterMark]:
     if len(marks) > MAX_MARKS:
-        rest_count = len(marks) - MAX_MARKS
-        return [*marks[:MAX_MARKS], GutterMark(f"+{rest_count}", MarkKind.MORE)]
+        return [*marks[:MAX_MARKS], GutterMark(f"+{len(marks) - MAX_MARKS}", MarkKind.MORE)]
     return list(marks)
 
 
@@ -439,10 +436,9 @@ class TimelineLines(VirtualLines):
         """
         self.read_keys = read_keys
         # An unread span differs only in the style of its number.
-        changed_cells = 1 + self._columns().number
         self.redraw_where(
             lambda row: (row in self._rows_drawn_unread) != self._is_unread(row),
-            cells=changed_cells,
+            cells=1 + self._columns().number,
         )
 
     def show_bar(self, visible: bool) -> None:
@@ -552,8 +548,7 @@ class TimelineLines(VirtualLines):
         run = self.background_index.repeats.run_at(index)
         if run is None or run.first != index or run.end - run.hidden_from < WORTH_FOLDING:
             return ""
-        if self.rows.folded_at(index):
-            # The row of the fold has the tag already.
+        if self.rows.folded_at(index):  # the row of the fold has the tag
             return ""
         are_calls_at_once = (
             run.period == 1 and self.open_trace.span(index).kind is SpanKind.TOOL_CALL
@@ -771,7 +766,6 @@ class Timeline(TimelineLines):
                 copied. The caller may add spans to its end and pass it again.
         """
         self._last_index = self.index
-        previous_index = self._last_index
         screen_line = self.cursor - round(self.scroll_y)
         previous_row_count = len(self.rows)
         is_extension = self.is_filtered and indices is self.rows.filter and previous_row_count > 0
@@ -779,8 +773,8 @@ class Timeline(TimelineLines):
         if is_extension:
             self.rows_grown(previous_row_count)
             return
-        self._restore_cursor(previous_index, screen_line)
-        if self.index != previous_index:
+        self._restore_cursor(self._last_index, screen_line)
+        if self.index != self._last_index:
             self.post_message(self.Moved(self, self.cursor))
 
     def _restore_cursor(self, index: int, screen_line: int) -> None:
@@ -820,13 +814,12 @@ class Timeline(TimelineLines):
 
     def on_timeline_index_grown(self, message: IndexGrown) -> None:
         """Draw the rows that the report of the index changes."""
-        if message.trace is not self.trace:
-            message.stop()
-            return
-        if message.done:
+        is_for_this_trace = message.trace is self.trace
+        if is_for_this_trace and message.done:
             self._is_busy_or_paused = False
-        if self.app.screen is not self.screen and not message.done:
-            # Under a dialog every change draws the whole screen, so this one waits.
+        # Under a dialog every change draws the whole screen, so all but the last one wait.
+        may_draw = self.app.screen is self.screen or message.done
+        if not is_for_this_trace or not may_draw:
             message.stop()
             return
         self._update_rows(message.facts)
@@ -859,9 +852,8 @@ class Timeline(TimelineLines):
         Return False if the trace is incomplete, is being indexed, or is not read in the background.
         """
         trace = self.trace
-        if trace is None or self._is_busy_or_paused or not self._reads_to_end:
-            return False
-        if not trace.loaded.complete:
+        is_read = self._reads_to_end and trace is not None and trace.loaded.complete
+        if self._is_busy_or_paused or not is_read:
             return False
         self._is_busy_or_paused = True  # so that the thread does not start
         return True
@@ -942,13 +934,11 @@ class Timeline(TimelineLines):
         if input_count is None:
             return
         is_undisturbed = self._inputs_delivered() == input_count and not self.is_filtered
-        if not is_undisturbed or self.cursor not in self.rows_on_screen():
-            self._followed_since = None
-            return
-        if self.cursor != self.row_count - 1:
+        still_follows = is_undisturbed and self.cursor in self.rows_on_screen()
+        if still_follows and self.cursor != self.row_count - 1:
             self.move_to(self.row_count - 1)
         # Moving the cursor has ended the following.
-        self._followed_since = input_count
+        self._followed_since = input_count if still_follows else None
 
     def _do_keys_arrive(self) -> bool:
         return isinstance(self.app, QueuedInputApp) and self.app.input_queue.keys_come

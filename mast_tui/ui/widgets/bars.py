@@ -143,8 +143,7 @@ def _least_cells(left: Sequence[str]) -> int:
     if not left:
         return 0
     first_cells, *later_cells = map(cell_len, left)
-    separator_cells = len(SEPARATOR) * len(later_cells)
-    return min(first_cells, MIN_FIRST_CELLS) + sum(later_cells) + separator_cells
+    return min(first_cells, MIN_FIRST_CELLS) + sum(later_cells) + len(SEPARATOR) * len(later_cells)
 
 
 @runtime_checkable
@@ -221,8 +220,7 @@ class RowsAbove(Static):
         self.update(Content("\n".join(rows)))
         for name in ("message", "error", "prompt"):
             self.set_class(name == style, f"-{name}")
-        border_rows = 2 if title else 0
-        self.styles.offset = (0, -len(rows) - border_rows)
+        self.styles.offset = (0, -len(rows) - (2 if title else 0))
 
 
 class Menu(NamedTuple):
@@ -430,10 +428,8 @@ class HintBar(RenderCache):
             key = self._mode_keys()
         if key and action.name == "side_1":
             # This hint stands for nine keys, so a click on it must not choose the first side.
-            last_key = key_of("adjudicate.side_9", keymap)
-            return _KeyHint(f"{key}…{last_key}", action.title, "sides")
-        title = self._first_titles.get(action.name, action.title)
-        return _KeyHint(key, title, action.command)
+            return _KeyHint(f"{key}…{key_of('adjudicate.side_9', keymap)}", action.title, "sides")
+        return _KeyHint(key, self._first_titles.get(action.name, action.title), action.command)
 
     def _mode_keys(self) -> str:
         """Return the keys of one mode as an example."""

@@ -209,10 +209,10 @@ class TaxonomyPanel(VirtualLines):
         step = -1 if row < self.cursor else 1
         while 0 <= row < len(self._rows) and not self._can_have_cursor(self._rows[row]):
             row += step
-        if not 0 <= row < len(self._rows):
+        if 0 <= row < len(self._rows):
+            super().move_to(row, in_upper_third=in_upper_third)
+        else:
             self.show_row(0)  # above the first mode there are only categories
-            return
-        super().move_to(row, in_upper_third=in_upper_third)
 
     def _can_have_cursor(self, item: Category | Mode) -> bool:
         return isinstance(item, Mode) or item.id in self._folded_ids
@@ -288,11 +288,10 @@ class TaxonomyPanel(VirtualLines):
         state_text = f" {state.text}" if state.text else ""
         name_cells = max(3, width - cell_len(digits) - 4 - cell_len(state_text))
         edge = "▌" if row == self.cursor else " "
-        state_style = base_style + self._part("own" if state.labels else "state")
         segments = [
             Segment(f"{edge} {digits} ", base_style + self._part("code")),
             Segment(padded(name, name_cells), base_style + self._part("mode")),
-            Segment(state_text, state_style),
+            Segment(state_text, base_style + self._part("own" if state.labels else "state")),
         ]
         return Strip(segments).adjust_cell_length(width, base_style)
 

@@ -527,8 +527,7 @@ class ColumnTable(VirtualLines, Generic[Row]):
             self._fit_columns(width)
         record = self.rows[row]
         base_style = self.row_style(row)
-        edge = "▌" if row == self.cursor else " "
-        segments = [Segment(edge, base_style + self._part("name"))]
+        segments = [Segment("▌" if row == self.cursor else " ", base_style + self._part("name"))]
         for column, cells in self._fitted_columns:
             style = base_style + self._part(column.style_of(record))
             segments.append(Segment(column.text(record, cells), style))
