@@ -76,16 +76,6 @@ def test_decided_traces_come_last_after_changed_ones(annotated: AnnotatedWorkspa
     assert list(entries_of(annotated, "ann")) == ["t2", "t4", "t1", "t3"]
 
 
-@pytest.mark.parametrize("started", [False, True])
-def test_trace_without_own_labels_hides_its_sides(
-    annotated: AnnotatedWorkspace, started: bool
-) -> None:
-    if started:
-        annotated.start("cat", "t1")
-    entry = entries_of(annotated, "cat")["t1"]
-    assert (entry.access, entry.trace_sides, entry.gold) == (Access.HIDDEN, None, None)
-
-
 def test_shown_traces_are_recorded_as_revealed_once(annotated: AnnotatedWorkspace) -> None:
     entries_of(annotated, "ann")
     revealed = {
@@ -109,6 +99,8 @@ def test_taking_on_opens_a_trace_that_one_does_not_label(annotated: AnnotatedWor
     assert entries_of(annotated, "cat")["t1"].access is Access.UNFINISHED
     # A reading without labels ends unfinished.
     annotated.start("dan", "t1")
+    entry = entries_of(annotated, "dan")["t1"]
+    assert (entry.access, entry.trace_sides, entry.gold) == (Access.HIDDEN, None, None)
     assert take_on(annotated.workspace, TAXONOMY, "dan", ["t1", "t1"]) == ("t1",)
     passes = {p.number: p for p in annotated.workspace.passes(annotator="dan")}
     assert passes[2].kind is PassKind.ADJUDICATION

@@ -54,8 +54,8 @@ class DrawnSpans(ScreenPart):
     Reading one step of a folded run of equal steps counts for all of them. A run may be long, so it
     is stored as a range. While the end of a growing trace is followed, nothing counts as read.
 
-    The first spans on screen begin no pass: they are written once the user moves the cursor, labels
-    something or finishes the trace. So a trace that is only passed through stays unread.
+    The first spans on screen begin no pass: they are written once the user moves the cursor or
+    changes something. So a trace that is only passed through stays unread.
     """
 
     def __init__(self, screen: AnnotateScreen) -> None:
@@ -124,10 +124,7 @@ class DrawnSpans(ScreenPart):
             self._screen.mast.writes.do(write_spans, HeldKeys.NOTHING)
 
     async def _write_if_begun(self, read_spans: _ReadSpans, *, has_moved: bool) -> None:
-        """Record spans as read, or keep them if the user has only opened the trace.
-
-        Labels that were queued earlier have begun the pass by now.
-        """
+        """Record spans as read, or keep them if the user has only opened the trace."""
         if has_moved or read_spans.session.current is not None:
             await self._write_spans(read_spans)
         else:

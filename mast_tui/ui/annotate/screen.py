@@ -314,6 +314,8 @@ class SessionCommands(ScreenPart):
         session = self._state.session
         assert session is not None
         finished_before = session.finished
+        if session.current is None:  # the first change begins the pass, with what was read
+            await self._screen.drawn_spans.write_now()
         try:
             change = await self._carry_out(command, session)
         except MastError as error:
