@@ -249,7 +249,8 @@ def sample_texts(study: Study) -> list[str]:
             method = f", preferring traces on which {draw.judge} is least certain"
         lines.append(
             f"{subject} random sample: "
-            f"{len(study.batches[draw.lot])} of {draw.of} traces{method}; seed {draw.seed}"
+            f"{len(study.batches[draw.lot])} of {draw.of} traces{method}"
+            + (f"; seed {draw.seed}" if draw.seed != study.seed else "")
         )
     if study.chances_alike:
         return lines
