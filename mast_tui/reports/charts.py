@@ -277,7 +277,7 @@ class _GroupCharts(GroupFigures):
         parts = [(labels[shape], self.group.count("shape", shape)) for shape in SHAPES]
         note = (
             f"Segments: shares of n = {self.failed} failed traces, counts in parentheses. Open: "
-            "modes without a verdict could change the classification."
+            "open modes could change the classification."
         )
         return self.chart(
             "shapes",

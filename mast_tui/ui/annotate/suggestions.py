@@ -182,9 +182,9 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         key_of = context_of(self).key_of
         undo_key = key_of("everywhere.undo")
         dialog_key = key_of("annotate.answer_many")
-        yield Static("Which", classes="heading")
+        yield Static("Which suggestions", classes="heading")
         yield Static(id="scopes")
-        yield Static("Only there (c and q go to the next choice)", classes="heading")
+        yield Static("Limits (the key changes the limit)", classes="heading")
         yield Static(id="limits", classes="question")
         yield Static(id="answers")
         yield Static(
@@ -200,26 +200,27 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         """Return the keys and descriptions of the breadths, with the numbers of suggestions."""
         code = self._mode_title.partition(" ")[0]
         names = {
-            Breadth.RULE: f"{code}, same rule: “{one_line(self._example.rationale, RULE_CHARS)}”",
-            Breadth.MODE: f"{self._mode_title}, by {judge_name(self._example.judge)}",
-            Breadth.JUDGE: f"all by {judge_name(self._example.judge)}",
-            Breadth.ALL: "all, of every judge" if self._for_later_traces else "all on this trace",
+            Breadth.RULE: f"of {code} by this rule: "
+            f"“{one_line(self._example.rationale, RULE_CHARS)}”",
+            Breadth.MODE: f"of {self._mode_title} by {judge_name(self._example.judge)}",
+            Breadth.JUDGE: f"by {judge_name(self._example.judge)}",
+            Breadth.ALL: "by any judge",
         }
         rows = []
         for breadth, name in names.items():
             scope = structs.replace(self.scope, breadth=breadth)
             count = len(scope.select(self._pending))
             radio_dot = "●" if breadth is self.scope.breadth else " "
-            rows.append((breadth.value, f"({radio_dot}) ×{count} {name}"))
+            rows.append((breadth.value, f"({radio_dot}) {count} {name}"))
         return rows
 
     def _confidence_text(self) -> str:
         """Return the text of the present limit on the confidence."""
         if self.scope.most_confidence is not None:
-            return f"the confidence is at most {self.scope.most_confidence:.2f}, as here"
+            return f"confidence: at most {self.scope.most_confidence:.2f}, as here"
         if self.scope.least_confidence is not None:
-            return f"the confidence is at least {self.scope.least_confidence:.2f}, as here"
-        return "any confidence"
+            return f"confidence: at least {self.scope.least_confidence:.2f}, as here"
+        return "confidence: any"
 
     def _show_choice(self) -> None:
         """Show the scopes, limits and answers with the present choice."""
@@ -229,9 +230,9 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         if self._example.confidence is not None:
             limits.append(("c", self._confidence_text()))
         traces = (
-            "here and on each trace you open from now on"
+            "traces: this one, and each that you open from now on"
             if self._for_later_traces
-            else "on this trace, not on others"
+            else "traces: only this one"
         )
         limits.append(("q", traces))
         self._show_key_rows("#limits", limits)
@@ -239,7 +240,7 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         answers = [
             (REJECT, f"reject {selected_text}{addition}"),
             (ACCEPT, f"accept {selected_text}{addition}"),
-            (HIDE, f"hide {selected_text} and similar ones on all traces, unanswered"),
+            (HIDE, f"hide {selected_text} and similar ones on all traces (no answer)"),
         ]
         if self._show_all_text:
             answers.append((SHOW_ALL, self._show_all_text))
