@@ -29,11 +29,7 @@ def suggestions_for(team: TeamDir, name: str) -> list[Finding]:
 
 OPEN_MODES = {
     OpenModes.LEAVE: (None, "open modes stay open (rule of the study)", "left open"),
-    OpenModes.ABSENT: (
-        VerdictValue.ABSENT,
-        "open modes become absent (rule of the study)",
-        "set absent",
-    ),
+    OpenModes.ABSENT: (VerdictValue.ABSENT, "become absent (rule of the study)", "set absent"),
 }
 
 
@@ -127,9 +123,7 @@ async def test_a_retest_is_named_and_hides_the_first_labels(team: TeamDir) -> No
         assert "only 1 retest to do (label as if new): } next trace" in on.message
         # The question is the same, whichever trace it is.
         await on.press("r")
-        assert not missing(
-            on.text, "See what others say?", "asks you to label some traces a second"
-        )
+        assert not missing(on.text, "See what others say?", "asks you to label some traces")
         await on.press("escape", "}")
         assert (on.session.trace_id, on.labels, on.number) == (first, set(), 1)
         assert "1.3 ●" not in on.text

@@ -272,11 +272,11 @@ class FinishScreen(KeyDialog[str]):
         self._set_verdict = set_verdict
         self._entry = DigitEntry(VerdictValue.ABSENT)
         self._heading = Static(classes="heading")
-        example = next(iter(self._rows_by_mode), None)
-        keys = (
-            "" if example is None else f" ({' '.join(taxonomy.keys_of(example))}: {example.code})"
+        example = next(iter(self._rows_by_mode), taxonomy.modes[0])
+        keys = " ".join(taxonomy.keys_of(example))
+        self._digits_text = (
+            f"Two digits set a mode absent ({keys}: {example.code}), after _ unsure; again: open."
         )
-        self._digits_text = f"Two digits set a mode absent{keys}, after _ unsure; again: open."
 
     def compose_rows(self) -> ComposeResult:
         """Yield the unread spans, the answers, and the modes without a verdict."""
@@ -309,8 +309,8 @@ class FinishScreen(KeyDialog[str]):
     def show(self) -> None:
         """Show the verdict of each mode, and the number of modes without one."""
         open_count = sum(self._verdict_of(mode.slug) is None for mode in self._rows_by_mode)
-        total = len(self._rows_by_mode)
-        self._heading.update(f"Open modes (without a verdict): {open_count} of {total}")
+        counts = f"{open_count} of {len(self._rows_by_mode)}"
+        self._heading.update(f"Open modes (without a verdict): {counts}")
         longest_name = max(map(cell_len, (mode.name for mode in self._rows_by_mode)), default=0)
         for mode, row in self._rows_by_mode.items():
             verdict = self._verdict_of(mode.slug)
