@@ -41,6 +41,27 @@ def padded(text: str, cells: int) -> str:
     return set_cell_size(shortened(text, cells), cells)
 
 
+def wrapped_lines(text: str, cells: int | None) -> list[str]:
+    """Break a text into lines at spaces; words longer than a line are not broken.
+
+    Args:
+        text: The text, fit for display.
+        cells: The cells of a line; None for any number.
+    """
+    if not text:
+        return []
+    if cells is None or cell_len(text) <= cells:
+        return [text]
+    lines = [""]
+    for word in text.split(" "):
+        extended = f"{lines[-1]} {word}" if lines[-1] else word
+        if lines[-1] and cell_len(extended) > cells:
+            lines.append(word)
+        else:
+            lines[-1] = extended
+    return lines
+
+
 class ColumnWidth(Struct, frozen=True):
     """The width of a column, and the steps by which it gets narrower on a short line.
 
@@ -182,7 +203,7 @@ def table_lines(
             yield (" " * GAP).join(texts_of_line).rstrip()
     left_out = [title for index, title in enumerate(titles) if index not in cells_by_index]
     if left_out:
-        yield f"No room for: {', '.join(left_out)}."
+        yield f"Columns left out (narrow window): {', '.join(left_out)}."
 
 
 _LEAST_TEXT: Final = 8

@@ -77,7 +77,7 @@ SCENES: Final = (
     ("a accepts it, and goes on to the next", ("a",)),
     ("x rejects one", ("x",)),
     ("1 3 labels the step: FM-1.3, step repetition", ("k", "k", "1", "3")),
-    ("D finishes; it first asks about unread spans and modes without a verdict", ("D",)),
+    ("D finishes; it first asks about unread spans and open modes", ("D",)),
 )
 """The titles of the pictures in the film of the first minute, and the keys to each."""
 

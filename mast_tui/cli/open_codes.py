@@ -123,7 +123,7 @@ def notes_command(request: StudyNotesRequest) -> None:
         _print_codes(document["groups"])
     else:
         print_table(_GROUP_COLUMNS, document["groups"])
-    click.echo(saturation_text(coding.saturation))
+    print_line(saturation_text(coding.saturation))
 
 
 _GROUP_COLUMNS: Final[Sequence[TableColumn[Mapping[str, Any]]]] = (

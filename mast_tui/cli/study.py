@@ -231,8 +231,8 @@ class StudySetRequest:
         "--open-modes",
         type=click.Choice(["ask", "leave", "absent"]),
         callback=lambda _context, _parameter, value: value and OpenModes(value),
-        help="The action for modes without a verdict when a trace is finished with unread spans. "
-        "Default: ask.",
+        help="The action for open modes (without a verdict) when a trace is finished with unread "
+        "spans. Default: ask.",
     )
     names_hidden: bool | None = options.option(
         "--names",
@@ -625,7 +625,7 @@ def show_command(request: StudyShowRequest) -> None:
     print_plan(study)
     print_progress(rows)
     if traces_needed:
-        click.echo(_needed_text(traces_needed, taxonomy))
+        print_line(_needed_text(traces_needed, taxonomy))
     _report_split(workspace, study)
     _report_outside_work(workspace, study)
 
@@ -909,7 +909,7 @@ def print_plan(study: Study) -> None:
         if study.blind
         else f"suggestions shown, but hidden on {study.withheld:.0%} of each annotator's traces",
         f"retests: {study.retests:.0%} of each annotator's traces",
-        "modes without a verdict at a finish with unread spans: "
+        "open modes (without a verdict) at a finish with unread spans: "
         f"{_OPEN_MODES_TEXTS[study.open_modes]}",
         f"adjudicators {', '.join(study.adjudicators) or 'not named'}; names "
         f"{'hidden' if study.names_hidden else 'shown'}, judge shown "

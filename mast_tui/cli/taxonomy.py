@@ -235,7 +235,7 @@ def migrate_command(request: TaxonomyMigrateRequest) -> int:
 
     Nothing under OLD changes: figures of both stay available. A mode without an entry in the map
     becomes the mode of the same slug. If a mode was split, its annotators check the new modes: the
-    library's queue 'codebook changed' holds these traces.
+    library's queue 'labelled before a mode split' holds these traces.
     """
     workspace = open_workspace(request.common)
     annotator = login_person(workspace) or request.common.annotator

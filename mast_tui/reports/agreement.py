@@ -1065,9 +1065,11 @@ class _TableMaker:
         agreement = self.agreement
         if not agreement.annotators:
             return f"There are no labels to compare (taxonomy {agreement.taxonomy})."
+        meaning = ": the labels at the first finish" if agreement.pass_label == "1" else ""
         return (
             f"Labels of {_annotators_text(agreement)} on {traces_compared(agreement)} "
-            f"(taxonomy {agreement.taxonomy}, {_pass_text(agreement)}). {self._intervals_text()}"
+            f"(taxonomy {agreement.taxonomy}, {_pass_text(agreement)}{meaning}). "
+            f"{self._intervals_text()}"
         )
 
     def _intervals_text(self) -> str:
@@ -1226,7 +1228,7 @@ _LEFT_OUT: Final = {
     "alone": "traces that no other annotator has finished",
     "examples": "traces that are examples in the judge's prompt",
     "unsure": "verdicts 'unsure'",
-    "open": "modes left open in finished traces",
+    "open": "open modes in finished traces",
     "open_codes": "labels that name no mode",
 }
 

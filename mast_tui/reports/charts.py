@@ -272,7 +272,7 @@ class _GroupCharts(GroupFigures):
             "shapes",
             "Isolated and cascading failures",
             f"Segments: shares of n = {self.failed} failed traces, counts in parentheses. Open: "
-            "modes without a verdict could change the classification.",
+            "open modes could change the classification.",
             share_bars([("failed traces", parts)]),
         )
 

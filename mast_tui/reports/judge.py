@@ -39,7 +39,6 @@ from mast_tui.reports.sentences import (
     p_words,
     paradox_mark,
     paradox_note,
-    percent,
     why_undefined,
     withheld_notes,
 )
@@ -114,7 +113,7 @@ _OVERALL: Final = columns("""
     unresolved         | unresolved     | count  | traces on which people disagree     | 61
     people             | people alone   | share  | share of present verdicts of people | 97
     these              | these traces   | share  | prevalence in these traces only     | 62
-    powered            | with the judge | share  | prediction-powered estimate         | 99
+    powered            | with judge     | share  | prediction-powered estimate         | 99
     judge_weight#value | λ              | number | weight of the judge's verdicts      | 60
     more_labels        | for ± 3        | count  | traces to label for ± 3 points      | 95
 """)
@@ -566,7 +565,7 @@ def _overall_table(report: JudgeReport) -> Table | None:
         f"Prevalence in {traces_text}: people labelled some of them, the judge all",
         (CODE, MODE, *_OVERALL),
         (_mode_rows(report, figures_by_mode, _OVERALL, width_words),),
-        "people alone: estimate from the traces that people labelled. with the judge: the same "
+        "people alone: estimate from the traces that people labelled. with judge: the same "
         f"combined with the verdicts of {report.judge} on all traces (prediction-powered "
         "inference, PPI++: Angelopoulos, Duchi and Zrnic 2023). Both estimate the prevalence in "
         "the population of the traces, with Wilson's interval. these traces: prevalence in these "
@@ -581,7 +580,10 @@ def _overall_table(report: JudgeReport) -> Table | None:
 
 def _validity_note(figures_by_mode: Mapping[str, FigureTable]) -> Note:
     """Return a note on the condition under which the prevalence by people and judge is valid."""
-    unresolved_text = " Traces on which people disagree are excluded until adjudicated."
+    unresolved_text = (
+        " Left out for a mode: traces where the judge is unsure, and labelled traces where people "
+        "are unsure, disagree (until adjudicated) or left the mode open."
+    )
     if any(figures.value("weighted") for figures in figures_by_mode.values()):
         return Note(
             "Estimates are weighted by the inverse probability with which traces were drawn, so "
@@ -589,7 +591,7 @@ def _validity_note(figures_by_mode: Mapping[str, FigureTable]) -> Note:
             "weighted",
         )
     return Note(
-        "with the judge: valid if the traces that people labelled are a random sample of all, "
+        "with judge: valid if the traces that people labelled are a random sample of all, "
         f"whatever the errors of the judge.{unresolved_text}",
         "powered",
     )
@@ -806,7 +808,7 @@ def _prevalence_sentences(figures: FigureTable) -> Iterator[str]:
         return
     apparent_text = (
         f"Of {counted(unlabelled_count, 'trace')} that only the judge has labelled, it calls "
-        f"{percent(figures.value('apparent') or 0.0)} present"
+        f"a share of {in_words(figures['apparent'])} present"
     )
     corrected = figures["corrected"]
     if corrected.undefined is not None:

@@ -77,7 +77,8 @@ def in_words(figure: Figure) -> str:
     if figure.interval is not None:
         return f"{value} [{', '.join(map(fixed_number, figure.interval))}]"
     if figure.bounds is not None:
-        return f"{value} ({' to '.join(map(fixed_number, figure.bounds))}, unresolved)"
+        ends = " to ".join(map(fixed_number, figure.bounds))
+        return f"{value} ({ends}, depending on unresolved verdicts)"
     return value if figure.withheld is None else f"{value} {WITHHELD}"
 
 

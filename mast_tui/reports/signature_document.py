@@ -602,11 +602,11 @@ def _missing_modes_sentences(rates: Mapping[str, Figure]) -> Iterator[str]:
         (all_unjudged, "No trace has a verdict present or absent on any mode."),
         (
             unjudged_codes and not all_unjudged,
-            f"Modes without a verdict on any trace: {', '.join(unjudged_codes)}.",
+            f"Open on every trace: {', '.join(unjudged_codes)}.",
         ),
         (
             unseen_codes,
-            f"Modes not found: {', '.join(unseen_codes)}. Their intervals show how frequent they "
-            "can still be.",
+            f"Modes not found: {', '.join(unseen_codes)}. The interval says how common such a mode "
+            "may still be.",
         ),
     )

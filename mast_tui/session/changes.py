@@ -396,7 +396,7 @@ class ChangeMessages:
             case VerdictSet(_, previous, _):
                 restored = previous or "no verdict"
             case SpanNoteSet(_, previous, _):
-                restored = _quoted_or_none(previous)
+                restored = _quoted(previous)
             case _:
                 restored = ""
         suffix = f" · back to {restored}" if restored else ""
@@ -419,7 +419,7 @@ class ChangeMessages:
             yield _ValueChange(f"on {location}", "")
         if previous.note != current.note:
             message = _note_text(location, current.note, f"{code} at ")
-            yield _ValueChange(message, _quoted_or_none(previous.note))
+            yield _ValueChange(message, _quoted(previous.note))
         if previous.confidence != current.confidence:
             message = f"confidence of {where}: {confidence_words(current.confidence)}"
             yield _ValueChange(message, confidence_words(previous.confidence))
@@ -522,9 +522,9 @@ def _note_text(location: str, text: str, prefix: str = "") -> str:
     return f"note on {prefix}{location} removed"
 
 
-def _quoted_or_none(text: str) -> str:
-    """Return a text in quotes, or ``none`` for an empty text."""
-    return f"“{text}”" if text else "none"
+def _quoted(text: str) -> str:
+    """Return a text in quotes; empty for an empty text."""
+    return f"“{text}”" if text else ""
 
 
 def _label_facts(labels: Mapping[str, Label], labels_now: Mapping[str, Label]) -> list[Fact]:

@@ -724,7 +724,7 @@ class Session:
         if self._passes.shown_since_finish:
             raise SessionError(
                 "you have seen others' answers since you finished, so the finish cannot be undone; "
-                "if you change a label, the trace is open again, and your first labels are kept"
+                "a changed label opens the trace again; agreement still uses your first finish"
             )
         action = self._passes.last_done
         if action is None:
@@ -881,8 +881,8 @@ class Session:
         # A change after the finish begins a second look, the next pass on the trace.
         if change.opens_second_look:
             message = (
-                f"{result.message} · the trace is open again, and your first labels are kept: "
-                "finish it again, or undo this"
+                f"{result.message} · the trace is open again: finish it again (agreement: first "
+                "finish, gold: last)"
             )
             result = structs.replace(result, message=message)
         self._commit(self._new_write(change.facts, change.state.number))

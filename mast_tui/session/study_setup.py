@@ -282,7 +282,8 @@ def sample_texts(study: Study) -> list[str]:
             method = f", preferring traces on which {draw.judge} is least certain"
         lines.append(
             f"{subject} random sample: {len(study.batches[draw.batch_number])} of "
-            f"{draw.population} traces{method}; seed {draw.seed}"
+            f"{draw.population} traces{method}"
+            + (f"; seed {draw.seed}" if draw.seed != study.seed else "")
         )
     if study.chances_alike:
         return lines

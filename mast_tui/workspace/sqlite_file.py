@@ -482,6 +482,8 @@ def make_file(path: Path, *, new: bool = False) -> None:
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.close(os.open(path, flags, 0o600))
+    except FileExistsError as error:
+        raise WorkspaceError(f"{path} exists already") from error
     except OSError as error:
         raise WorkspaceError(
             f"{path}: the workspace cannot be created there: {error.strerror or error}"

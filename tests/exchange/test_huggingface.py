@@ -131,7 +131,7 @@ def test_the_datasheet_names_the_basis_of_its_figures(filled: Workspace) -> None
     for part in (f"Labels of {NAMES[0]} and {NAMES[1]} on 7 traces", "first pass", "jackknife"):
         assert part in caption
     assert "no interval: it needs at least" in text
-    assert f"modes left open in finished traces ({NAMES[0]} 7, {NAMES[1]} 7)" in text
+    assert f"open modes in finished traces ({NAMES[0]} 7, {NAMES[1]} 7)" in text
     assert "2026-05-04 to 2026-05-04" in text
     assert "a share of 0.5, one for the others; seed 12" in text
     assert f"not finished, by annotator: {NAMES[1]} 1" in text

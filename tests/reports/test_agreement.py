@@ -216,7 +216,7 @@ def test_left_out_traces_are_counted_by_annotator() -> None:
     assert "counted as missing: ann 1" in detail(row(table(report, "modes"), MODES[0].slug))
     text = note(report, "left_out").text
     assert "verdicts 'unsure' (ann 1)" in text
-    assert "modes left open in finished traces (ann 3, bob 3)" in text
+    assert "open modes in finished traces (ann 3, bob 3)" in text
 
 
 def test_number_of_traces_that_halves_an_interval_is_told_by_mode() -> None:

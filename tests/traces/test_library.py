@@ -66,7 +66,7 @@ def test_formats_are_recognised_by_content(tmp_path: Path) -> None:
         (
             "planted.jsonl",
             b'{"trace": "x", "mode": "1.1", "first": "a", "last": "b", "why": "c"}\n' * 2,
-            "an answer list",
+            "a list of planted failures",
         ),
     ],
 )

@@ -140,7 +140,7 @@ async def test_boundaries_are_edited_and_modes_replaced(conflicts: TeamDir) -> N
         row = row_at_cursor(on)
         asked = adjudicate(on).hints.message
         marked = adjudicate(on).evidence.marked_range()
-        assert "move this end" in asked
+        assert "move the end at the cursor" in asked
         for key in ("1", "2", "b", "0", "_", "l", "x", "c", "m", "J", "u", "}", "]", "L", "Q", "?"):
             await on.send(key)
             assert on.app.screen is adjudicate(on)
@@ -257,11 +257,11 @@ async def test_a_queue_without_conflicts_says_why(team: TeamDir) -> None:
         assert not missing(on.text, "two people must have finished", "alice 1")
     team.label("bob", "one", {"1.3": (3, 4)})
     async with adjudicating(team) as on:
-        assert "people agree on 14 verdicts" in on.text
+        assert "14 verdicts of two or more" in on.text
         await on.press("v")
         assert "Step repetition" in on.text
         await on.press("v")
-        assert "people agree on 14 verdicts" in on.text
+        assert "14 verdicts of two or more" in on.text
 
 
 async def test_braces_go_to_other_traces_and_undo_returns(conflicts: TeamDir) -> None:

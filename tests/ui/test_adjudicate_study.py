@@ -231,7 +231,7 @@ async def test_a_retest_looks_like_any_hidden_trace(team: TeamDir) -> None:
         await on.press("enter")
         question = " ".join(on.text.split())
         assert "label it again" in question
-        assert "repeat" not in question
+        assert "second time" not in question
         assert "every one" not in question
 
 

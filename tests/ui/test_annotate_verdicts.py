@@ -104,7 +104,7 @@ async def test_severity_and_confidence_and_their_messages(small: Path) -> None:
         await on.press("j", "m", *"well", "enter")
         assert on.message == "note on #2: well"
         await on.press("u")
-        assert on.message == "undone: note on #2: well · back to none"
+        assert on.message == "undone: note on #2: well"
         await on.press("-", "3", "1", "u")
         assert on.message.endswith("absent · back to no verdict")
 

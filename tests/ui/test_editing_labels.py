@@ -82,9 +82,9 @@ async def test_a_cancelled_edit_changes_nothing(small: Path) -> None:
     async with stage(small, size=(80, 24)) as on:
         original = await labelled_range(on)
         await on.press("e")
-        assert "Enter saves, two digits: another mode than 2.3" in on.text
+        assert "Enter saves, two digits save as another mode" in on.text
         await on.press("j")
-        assert not missing(on.message, "range #3 to #7", "digits: another mode than 2.3")
+        assert not missing(on.message, "range #3 to #7", "digits save as another mode")
         await on.press("escape", "v", "j")
         assert "two digits label" in on.message
         await on.press("k", "escape", "1", "1")

@@ -56,7 +56,7 @@ async def test_the_first_minute(tmp_path: Path) -> None:
             on.text,
             "╭─ System design issues ─",
             "│ 3  1.3 Step repetition                   │",
-            " label 1▁ · type the second digit · Esc cancels",
+            " label 1▁ · type the second digit · - first: absent, _ unsure · Esc cancels",
         )
         await on.press("3")
         assert on.labels == {("1.3", 2, 2)}
@@ -78,15 +78,15 @@ async def test_the_first_minute(tmp_path: Path) -> None:
             "Finish? ",
             "of 12 spans read ─",
             "1 suggestion without your answer",
-            "13 modes without a verdict",
-            "o  finish; agreement leaves out the modes without a verdict  ↵",
-            "W  finish; the modes without a verdict become absent, and count",
+            "Open modes (without a verdict): 13 of 13",
+            "o  finish; open modes stay open, and agreement skips them  ↵",
+            "W  finish; open modes become absent, and agreement counts them",
         )
         await on.press("o")
         assert on.session.finished
         assert not missing(
             on.text,
-            "· 13 modes without a verdict · u undoes it",
+            "· 13 modes left open · u undoes it",
             "1 suggestion unanswered · } next trace",
         )
         await on.press("}")

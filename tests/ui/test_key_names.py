@@ -67,12 +67,12 @@ NO_KEYS: Final = frozenset(
 
 OWN_NAMES: Final = frozenset(
     {
-        "Enter keeps it · Esc leaves the decision without a reason",
+        "Enter saves · Esc leaves the decision without a reason",
         "no match for “\0” · Esc ends the search",
         "\0Esc closes",
         "Enter labels  \0 folds",
         "\n\0 without your answer: Esc, then \0 goes there.",
-        "Enter saves, two digits: another mode than \0",
+        "Enter \0s, two digits \0 as another mode",
         "Enter goes there  \0 edit  \0 remove",
         "\0 · Enter keeps\0",
         "Text in all traces · Enter finds it\0\0",
@@ -195,7 +195,7 @@ def texts_on(screen: Screen[object]) -> Iterator[str]:
 
 
 NOT_SET: Final = re.compile(
-    r"Enter (?:keeps|saves|goes there|finds it|labels)|^\S+ does nothing|\bas [A-Z]\b"
+    r"Enter (?:keeps|saves|accepts|goes there|finds it|labels)|^\S+ does nothing|\bas [A-Z]\b"
 )
 """Enter where a line or a list of its own takes it, the key that was pressed, a side's letter."""
 

@@ -124,7 +124,7 @@ async def test_editing_a_suggestion_takes_all_keys(small: Path, workspace: Path)
     async with stage(small, workspace=workspace) as on:
         await on.press("]", "e")
         asked = state(on)
-        assert "two digits: another mode than 1.3" in on.message
+        assert "two digits accept as another mode" in on.message
         for key in ("a", "x", "u", "U", "m", "f", "c", "backspace", "-", "_", "D", "J", "}", "L"):
             await on.send(key)
             assert "does nothing while you edit" in on.message, key

@@ -166,7 +166,7 @@ async def test_a_queue_is_chosen_and_gone_through(tmp_path: Path) -> None:
     async with stage(team.folder, workspace=team.workspace) as on:
         assert len(listed_names(on)) == 5
         await on.press("f")
-        assert not missing(on.text, "mine to do", "in 2 finished traces, without")
+        assert not missing(on.text, "mine to do", "from your 2 finished traces")
         await on.press("escape")
         assert len(listed_names(on)) == 5
         await on.press("f", "m")
@@ -223,14 +223,14 @@ async def test_the_queue_of_a_changed_codebook(tmp_path: Path) -> None:
         migrate(store, CodebookMap(old, MAST, targets), "alice")
     async with stage(team.folder, workspace=team.workspace) as on:
         await on.press("f")
-        assert "codebook changed" in on.text
+        assert "labelled before a mode split" in on.text
         await on.press("c")
         assert listed_names(on) == ["a.json"]
-        assert "codebook changed · 1 of 2 traces" in on.lines[0]
+        assert "labelled before a mode split · 1 of 2 traces" in on.lines[0]
         assert "On: 1.3 Step repetition, 1.4 Loss of conversation history" in on.text
         await on.press("enter")
         await on.press("D")
-        assert "1.3, 1.4 without a verdict, as the codebook has changed" in on.text
+        assert "1.3, 1.4 left open, as the codebook has changed" in on.text
         await on.press("u", "1", "4", "-", "1", "3", "escape")
         assert listed_names(on) == []
-        assert "The codebook has not changed since you labelled" in on.text
+        assert "No mode has been split since you labelled it" in on.text

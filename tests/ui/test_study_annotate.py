@@ -28,8 +28,8 @@ def suggestions_for(team: TeamDir, name: str) -> list[Finding]:
 
 
 OPEN_MODES = {
-    OpenModes.LEAVE: (None, "this study leaves out the modes", "without a verdict"),
-    OpenModes.ABSENT: (VerdictValue.ABSENT, "in this study, modes without", "set absent"),
+    OpenModes.LEAVE: (None, "open modes stay open (rule of the study)", "left open"),
+    OpenModes.ABSENT: (VerdictValue.ABSENT, "become absent (rule of the study)", "set absent"),
 }
 
 
@@ -41,7 +41,7 @@ async def test_a_study_can_fix_the_answer_for_open_modes(team: TeamDir, answer: 
     async with stage(path, workspace=team.workspace) as on:
         await on.press("1", "3", "D")
         assert not missing(on.text, "Not read: #2 to #6", rule)
-        assert "become absent, and count" not in on.text
+        assert "agreement counts them" not in on.text
         await on.press("o")
         assert on.session.finished
         assert on.message.startswith(
@@ -120,14 +120,14 @@ async def test_a_retest_is_named_and_hides_the_first_labels(team: TeamDir) -> No
         assert on.session.trace_id == other_ids[1]
         fresh = title_conditions(on)
         await on.press("D")
-        assert "only 1 retest left, to label as if new: } next trace" in on.message
+        assert "only 1 retest to do (label as if new): } next trace" in on.message
         # The question is the same, whichever trace it is.
         await on.press("r")
-        assert not missing(on.text, "See what others say?", "some finished traces repeat")
+        assert not missing(on.text, "See what others say?", "asks you to label some traces")
         await on.press("escape", "}")
         assert (on.session.trace_id, on.labels, on.number) == (first, set(), 1)
         assert "1.3 ●" not in on.text
-        assert not missing(on.lines[0], "retest: ", "1 retest, 3 of 3 finished")
+        assert not missing(on.lines[0], "retest: ", "1 retest to do, 3 of 3 finished")
         await on.press("L")
         assert "↻" in on.text
         await on.press("enter")

@@ -9,13 +9,14 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, redirect_stdout
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from mast_tui.cli.command_line import CommonOptions
-from mast_tui.columns import Row, TableColumn, table_lines
+from mast_tui.columns import Row, TableColumn, table_lines, wrapped_lines
 from mast_tui.errors import PasswordNeeded
 from mast_tui.output_files import is_stdout
 from mast_tui.safe_text import one_line
@@ -297,8 +298,16 @@ def print_undo_result(
 
 
 def print_line(text: str) -> None:
-    """Print one line on stdout, with visible control characters."""
-    click.echo(one_line(text))
+    """Print one line on stdout, with visible control characters.
+
+    On a terminal, a long line is broken at spaces.
+    """
+    click.echo("\n".join(wrapped_lines(one_line(text), _line_cells())))
+
+
+def _line_cells() -> int | None:
+    """Return the width of the terminal, or None if stdout is no terminal."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def print_table(columns: Sequence[TableColumn[Row]], rows: Iterable[Row]) -> None:
@@ -310,6 +319,6 @@ def print_table(columns: Sequence[TableColumn[Row]], rows: Iterable[Row]) -> Non
         columns: The columns.
         rows: The rows.
     """
-    line_cells = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    for line in table_lines(columns, rows, lambda text: one_line(text, MAX_CELL_WIDTH), line_cells):
+    display = partial(one_line, limit=MAX_CELL_WIDTH)
+    for line in table_lines(columns, rows, display, _line_cells()):
         click.echo(line)

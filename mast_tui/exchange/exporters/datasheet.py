@@ -422,7 +422,7 @@ def _protocol_lines(document: Values) -> list[str]:
         f"- Labelled {condition}; hidden at random: suggestions on a share of "
         f"{study['withheld']:g} of the traces that would show them",
         f"- Share of traces labelled again, first labels hidden: {study['retests']:g}",
-        f"- Modes without a verdict when a trace is finished with unread spans: {open_modes}",
+        f"- Open modes, when a trace is finished with unread spans: {open_modes}",
         f"- In adjudication: names hidden {_yes_or_no(study['names_hidden'])}, judge shown "
         f"before the decision {_yes_or_no(study['judge_first'])}, overlapping places with "
         f"different ends are conflicts {_yes_or_no(study['boundaries'])}, reasons requested "

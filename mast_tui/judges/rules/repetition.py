@@ -115,7 +115,7 @@ def _block_finding(walk: Walk, block: Sequence[_Repetition]) -> Finding:
     numbers = ", ".join(call.step.number for call in calls[:_MOST_LISTED])
     if len(calls) > _MOST_LISTED:
         numbers += " …"
-    times = f"{len(calls)} calls"
+    times = f"{len(calls)} repetitions"
     if len(first_numbers) == 1:
         # The block may have only some of the repetitions of its chain.
         times = _repetitions_phrase(len(calls), len(chains[0].repetitions))

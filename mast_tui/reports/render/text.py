@@ -9,7 +9,7 @@ from typing import Final
 
 from rich.cells import cell_len, set_cell_size
 
-from mast_tui.columns import padded
+from mast_tui.columns import padded, wrapped_lines
 from mast_tui.reports.model import (
     Chart,
     Column,
@@ -22,6 +22,7 @@ from mast_tui.reports.model import (
     Text,
 )
 from mast_tui.reports.render.cells import (
+    NONE,
     WITHHELD,
     Written,
     is_numeric,
@@ -34,6 +35,8 @@ GAP: Final = "  "
 SHORTEST_NAME: Final = 12
 """The least width of a cut name."""
 
+_JOINED_END: Final = f" {NONE}"
+"""The end of a reason that extends over several columns."""
 _EIGHTHS: Final = " ▏▎▍▌▋▊▉"
 _BAR: Final = 6
 _LOW: Final = 50
@@ -146,20 +149,7 @@ def _text_lines(part: Text, width: int | None) -> list[str]:
 
 
 def _wrapped_lines(text: str, width: int | None) -> list[str]:
-    """Break a text into lines at spaces; words longer than a line are not broken."""
-    text = one_line(text)
-    if not text:
-        return []
-    if width is None:
-        return [text]
-    lines = [""]
-    for word in text.split(" "):
-        extended = f"{lines[-1]} {word}" if lines[-1] else word
-        if lines[-1] and cell_len(extended) > width:
-            lines.append(word)
-        else:
-            lines[-1] = extended
-    return lines
+    return wrapped_lines(one_line(text), width)
 
 
 def _table_lines(table: Table, width: int | None) -> list[str]:
@@ -263,10 +253,10 @@ class _Shape:
             column.name or column.title for column in with_values if column not in self.columns
         ]
         if dropped:
-            yield f"No room for: {', '.join(dropped)}."
+            yield f"Columns left out (narrow window): {', '.join(dropped)}."
         titles = [column.title for column in self.columns if self._has_dropped_interval(column)]
         if titles:
-            yield f"No room for the intervals of: {', '.join(titles)}."
+            yield f"Intervals left out (narrow window): {', '.join(titles)}."
 
     def _has_dropped_interval(self, column: Column) -> bool:
         return column.key in self.without_interval and any(
@@ -313,6 +303,8 @@ class _Shape:
             range_width = sum(widths[start:end]) + len(GAP) * (end - start - 1)
             cell = cells[column.key]
             text = cell.reason or self._cell_text(cell, column, text_widths[column.key])
+            if cell.reason and end - start > 1:
+                text = f"{padded(text, range_width - len(_JOINED_END))}{_JOINED_END}"
             parts.append(padded(text, range_width))
         return GAP.join(parts).rstrip()
 
@@ -386,7 +378,8 @@ class _Shape:
             for start, end in self._joined_ranges(cells):
                 range_width = sum(widths[start:end]) + len(GAP) * (end - start - 1)
                 reason = cells[self.columns[start].key].reason
-                widths[end - 1] += max(0, cell_len(reason) - range_width)
+                end_width = len(_JOINED_END) if reason and end - start > 1 else 0
+                widths[end - 1] += max(0, cell_len(reason) + end_width - range_width)
         return widths
 
     def _joined_ranges(self, cells: Mapping[str, Written]) -> list[tuple[int, int]]:

@@ -13,7 +13,7 @@ _SHAPES: Final[tuple[tuple[str, frozenset[str]], ...]] = (
     ("AgentRx labels; 'mast-tui import' reads them", frozenset({"trajectory_id", "failures"})),
     ("labels of the MAST study; 'mast-tui import' reads them", frozenset({"hf_annotations"})),
     (
-        "an answer list: positions in other traces",
+        "a list of planted failures in other traces",
         frozenset({"trace", "mode", "first", "last", "why"}),
     ),
 )

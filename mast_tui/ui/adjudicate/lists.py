@@ -430,6 +430,10 @@ def _rows_of(side: SideView, key: str, width: int, *, cut_texts: bool) -> list[_
         else:
             parts = [*head, *_place_parts(side_place, "  "), *remark]
             texts.insert(0, (side.note, "note"))
+        if not cut_texts and sum(cell_len(text) for text, _ in parts) >= width:
+            facts = [(text.strip(), style) for text, style in parts if style == "quiet"]
+            texts = [*facts, *texts]
+            parts = [part for part in parts if part[1] != "quiet"]
         if cut_texts:
             parts += [(f"  {one_line(text)}", style) for text, style in texts if text]
         rows.append(StyledRow(_cut_parts(parts, width - 1), item))

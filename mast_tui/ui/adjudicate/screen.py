@@ -66,7 +66,7 @@ from mast_tui.ui.wording import counted, joined, places_text, plain_title
 from mast_tui.workspace.presence import Presence
 from mast_tui.writes import HeldKeys, piece_of_work
 
-TITLE = "Where annotators differ, most first"
+TITLE = "Traces with most conflicts first"
 
 QUESTION = (
     "You have not labelled this trace. As its adjudicator you will see the labels of others and "
@@ -362,11 +362,10 @@ class AdjudicateScreen(BaseScreen):
             agreed_count, single_count = self.queue.undisputed_counts()
             compared = "no mode has a verdict by two people, so nothing was compared"
             if agreed_count:
-                verdicts = counted(agreed_count, "verdict")
-                compared = f"people agree on {verdicts} that two or more gave"
+                compared = f"{counted(agreed_count, 'verdict')} of two or more people, who agree"
             return (
-                f"No conflicts: {where} {compared} ({counted(single_count, 'verdict')} by one "
-                "person).\n\nThese verdicts go to the gold without a decision; "
+                f"No conflicts {where}: {compared}; {counted(single_count, 'verdict')} of one "
+                "person.\n\nThese verdicts go to the gold without a decision; "
                 f"{self.mast.key_of('adjudicate.agreed')} lists them. {self._gold_hint()}."
             )
         counts = [f"{one_line(name)} {count}" for name, count in contents.finished.items() if count]
@@ -1207,7 +1206,7 @@ class AdjudicateScreen(BaseScreen):
                 f"Why? {self._mode_title(decisions[0].mode)}: {verdict}",
                 decisions[0].reason,
                 question=question,
-                hint="Enter keeps it · Esc leaves the decision without a reason",
+                hint="Enter saves · Esc leaves the decision without a reason",
             ),
             partial(self._write_reason, work, [d.item for d in decisions], on_done=on_done),
             left=on_done,
@@ -1221,7 +1220,7 @@ class AdjudicateScreen(BaseScreen):
         await self.run_or_show_error(partial(work.explain, items, text))
         self._show_outcome(work)
         on_done()
-        result = "reason kept" if text.strip() else "no reason"
+        result = "reason saved" if text.strip() else "no reason"
         self.hints.say(" · ".join(filter(None, (self.hints.message, result))))
 
     # The judge
@@ -1346,10 +1345,10 @@ class AdjudicateScreen(BaseScreen):
     def _prompt_boundary(self) -> None:
         key_of = self.mast.key_of
         self.hints.prompt(
-            f"{key_of('adjudicate.up')} {key_of('adjudicate.down')} move this end · "
+            f"{key_of('adjudicate.up')} {key_of('adjudicate.down')} move the end at the cursor · "
             f"{key_of('adjudicate.boundary')} the other end · "
-            f"{key_of('adjudicate.agreed')} begins here · {key_of('adjudicate.enter')} decides · "
-            f"{key_of('everywhere.back')} cancels"
+            f"{key_of('adjudicate.agreed')} begins the range here · "
+            f"{key_of('adjudicate.enter')} decides · {key_of('everywhere.back')} cancels"
         )
 
     @piece_of_work

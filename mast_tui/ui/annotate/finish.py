@@ -189,13 +189,13 @@ Answers = tuple[tuple[str, str], ...]
 
 TO_UNREAD: Final = ("g", "go to the first unread span")
 ANSWERS: Final[Answers] = (
-    ("o", "finish; agreement leaves out the modes without a verdict"),
-    ("W", "finish; the modes without a verdict become absent, and count"),
+    ("o", "finish; open modes stay open, and agreement skips them"),
+    ("W", "finish; open modes become absent, and agreement counts them"),
     TO_UNREAD,
 )
 ANSWERS_BY_STUDY: Final[Mapping[OpenModes, Answers]] = {
-    "leave": (("o", "finish; this study leaves out the modes without a verdict"), TO_UNREAD),
-    "absent": (("o", "finish; in this study, modes without a verdict become absent"), TO_UNREAD),
+    "leave": (("o", "finish; open modes stay open (rule of the study)"), TO_UNREAD),
+    "absent": (("o", "finish; open modes become absent (rule of the study)"), TO_UNREAD),
 }
 """The answers if the study decides about modes without a verdict."""
 ANSWERS_ALL_JUDGED: Final[Answers] = (("o", "finish"), TO_UNREAD)
@@ -206,8 +206,6 @@ VERDICT_KEYS: Final[Mapping[str, VerdictValue]] = {
     "_": VerdictValue.UNSURE,
 }
 """The keys before the digits of a mode; without one, the mode becomes absent."""
-
-DIGITS_TEXT: Final = "1 3: 1.3 is absent. _ 1 3: unsure. The same keys again: no verdict."
 
 DIALOG_CELLS: Final = 98
 """The width of the dialog; a narrow screen makes it narrower (``.finish`` in ``dialogs.tcss``)."""
@@ -294,6 +292,11 @@ class FinishScreen(KeyDialog[str]):
         self._set_verdict = set_verdict
         self._entry = DigitEntry(VerdictValue.ABSENT)
         self._heading = Static(classes="heading")
+        example = next(iter(self._rows_by_mode), taxonomy.modes[0])
+        keys = " ".join(taxonomy.keys_of(example))
+        self._digits_text = (
+            f"Two digits set a mode absent ({keys}: {example.code}), after _ unsure; again: open."
+        )
 
     def compose_rows(self) -> ComposeResult:
         """Yield the unread spans, the answers, and the modes without a verdict."""
@@ -306,7 +309,7 @@ class FinishScreen(KeyDialog[str]):
             yield self._heading
             with Grid():
                 yield from self._rows_by_mode.values()
-            yield Static(DIGITS_TEXT, classes="hint")
+            yield Static(self._digits_text, classes="hint")
 
     @property
     def dialog_keys(self) -> tuple[tuple[str, str], ...]:
@@ -321,7 +324,8 @@ class FinishScreen(KeyDialog[str]):
     def show(self) -> None:
         """Show the verdict of each mode, and the number of modes without one."""
         open_count = sum(self._verdict_of(mode.slug) is None for mode in self._rows_by_mode)
-        self._heading.update(f"{counted(open_count, 'mode')} without a verdict")
+        counts = f"{open_count} of {len(self._rows_by_mode)}"
+        self._heading.update(f"Open modes (without a verdict): {counts}")
         column_cells = (min(DIALOG_CELLS, self.app.size.width) - FRAME_CELLS) // 2
         longest_name = max(map(cell_len, (mode.name for mode in self._rows_by_mode)), default=0)
         for mode, row in self._rows_by_mode.items():
@@ -370,7 +374,7 @@ class FinishScreen(KeyDialog[str]):
         elif mode not in self._rows_by_mode:
             self.say_below(f"Nothing set: {mode.code} has a verdict already", error=True)
         else:
-            self.say_below(DIGITS_TEXT)
+            self.say_below(self._digits_text)
             self._set_verdict(mode, value, self.show)
 
     def action_leave(self) -> None:
@@ -379,7 +383,7 @@ class FinishScreen(KeyDialog[str]):
             super().action_leave()
             return
         self._entry = DigitEntry(VerdictValue.ABSENT)
-        self.say_below(DIGITS_TEXT)
+        self.say_below(self._digits_text)
 
 
 class Finish(ScreenPart):
@@ -453,8 +457,8 @@ class Finish(ScreenPart):
     def _missing_text(self, session: Session, unread: Sequence[range]) -> str:
         """Return a text about unread spans and unanswered suggestions."""
         text = (
-            f"Not read: {ranges_text(unread)}. A span is read once the cursor stopped on it, or "
-            "its row showed its whole text."
+            f"Not read: {ranges_text(unread)}. A span is read once the cursor stayed on it for "
+            "a moment, or its row showed its whole text."
         )
         if not session.pending:
             return text
@@ -508,13 +512,13 @@ class Finish(ScreenPart):
         still_open = [] if open_modes == "leave" else self._open_modes(session)
         changed_count = open_count - len(still_open)
         if changed_count:
-            result = "without a verdict" if open_modes == "leave" else "set absent"
+            result = "left open" if open_modes == "leave" else "set absent"
             rule = " (study rule)" if is_set_by_study else ""
             parts.append(f"{counted(changed_count, 'mode')} {result}{rule}")
         parts.append(f"{self._key_of('everywhere.undo')} undoes it")
         if still_open:
             codes = ", ".join(mode.code for mode in still_open)
-            parts.append(f"{codes} without a verdict, as the codebook has changed")
+            parts.append(f"{codes} left open, as the codebook has changed")
         if session.pending:
             parts.append(f"{counted(len(session.pending), 'suggestion')} unanswered")
         parts.append(await self._next_steps(session))
@@ -541,7 +545,7 @@ class Finish(ScreenPart):
             next_step = f"{self._key_of('annotate.next_trace')} next trace"
             if queue.last_retests:
                 retests = counted(queue.last_retests, "retest")
-                return f"only {retests} left, to label as if new: {next_step}"
+                return f"only {retests} to do (label as if new): {next_step}"
             return next_step
         study = await self._run(partial(session.workspace.study, session.taxonomy.ref))
         if study is not None and session.annotator in study.annotators:
@@ -577,8 +581,8 @@ class Finish(ScreenPart):
             )
         if await self._run(partial(_may_retest, session)):
             question += (
-                " In this study some finished traces repeat: you label them again, with "
-                "everything hidden. A trace that you look into now does not repeat."
+                " This study asks you to label some traces a second time, with everything hidden. "
+                "It will not ask for this trace once you have looked."
             )
 
         def show_hidden() -> None:

@@ -270,9 +270,8 @@ class Labelling(ScreenPart):
         """Show the keys that continue the editing of a label or suggestion."""
         mode = self._edited_mode()
         if mode is not None:
-            self._marking.keys_to_use_target = (
-                f"Enter saves, two digits: another mode than {mode.code}"
-            )
+            verb = "save" if self._suggestions.edited_id is None else "accept"
+            self._marking.keys_to_use_target = f"Enter {verb}s, two digits {verb} as another mode"
             target_keys = ", ".join(
                 f"{self._key_of(f'annotate.{name}')} {title}"
                 for name, title in (("range", "range"), ("quote", "quote"), ("whole", "trace"))
@@ -323,10 +322,14 @@ class Labelling(ScreenPart):
         """
         taxonomy = self._state.taxonomy
         digit = "first" if self.entry.first is None else "second"
-        back_key = self._key_of("everywhere.back")
-        refusal = f"{key_text(refused_key)} does nothing here · " if refused_key else ""
+        parts = [self.entry.prompt, f"type the {digit} digit"]
+        if refused_key:
+            parts.insert(1, f"{key_text(refused_key)} does nothing here")
+        elif self.entry.purpose is VerdictValue.PRESENT and not self._is_editing:
+            absent_key, unsure_key = map(self._key_of, ("annotate.absent", "annotate.unsure"))
+            parts.append(f"{absent_key} first: absent, {unsure_key} unsure")
         self._hints.prompt(
-            f"{self.entry.prompt} · {refusal}type the {digit} digit · {back_key} cancels",
+            " · ".join((*parts, f"{self._key_of('everywhere.back')} cancels")),
             self.entry.menu(taxonomy),
         )
         self._modes.show_typed(frozenset(mode.slug for _, mode in self.entry.candidates(taxonomy)))

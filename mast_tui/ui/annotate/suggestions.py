@@ -82,9 +82,9 @@ _SHARED_PROPERTIES: Final[Mapping[Breadth, Callable[[Suggestion], object]]] = {
 class ConfidenceLimit(StrEnum):
     """A limit on the confidence of the judge, in words that lack the confidence."""
 
-    NONE = "any confidence"
-    AT_MOST = "the confidence is at most {:.2f}, as here"
-    AT_LEAST = "the confidence is at least {:.2f}, as here"
+    NONE = "confidence: any"
+    AT_MOST = "confidence: at most {:.2f}, as here"
+    AT_LEAST = "confidence: at least {:.2f}, as here"
 
 
 class SuggestionScope(Struct, frozen=True):
@@ -188,9 +188,9 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         key_of = context_of(self).key_of
         undo_key = key_of("everywhere.undo")
         dialog_key = key_of("annotate.answer_many")
-        yield Static("Which", classes="heading")
+        yield Static("Which suggestions", classes="heading")
         yield Static(id="scopes")
-        yield Static("Only there (c and q go to the next choice)", classes="heading")
+        yield Static("Limits (the key changes the limit)", classes="heading")
         yield Static(id="limits", classes="question")
         yield Static(id="answers")
         yield Static(
@@ -206,17 +206,18 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         """Return the keys and descriptions of the breadths, with the numbers of suggestions."""
         code = self._mode_title.partition(" ")[0]
         names = {
-            Breadth.RULE: f"{code}, same rule: “{one_line(self._example.rationale, RULE_CHARS)}”",
-            Breadth.MODE: f"{self._mode_title}, by {judge_name(self._example.judge)}",
-            Breadth.JUDGE: f"all by {judge_name(self._example.judge)}",
-            Breadth.ALL: "all, of every judge" if self._for_later_traces else "all on this trace",
+            Breadth.RULE: f"of {code} by this rule: "
+            f"“{one_line(self._example.rationale, RULE_CHARS)}”",
+            Breadth.MODE: f"of {self._mode_title} by {judge_name(self._example.judge)}",
+            Breadth.JUDGE: f"by {judge_name(self._example.judge)}",
+            Breadth.ALL: "by any judge",
         }
         rows = []
         for breadth, name in names.items():
             scope = structs.replace(self.scope, breadth=breadth)
             count = len(scope.select(self._pending))
             radio_dot = "●" if breadth is self.scope.breadth else " "
-            rows.append((breadth.value, f"({radio_dot}) ×{count} {name}"))
+            rows.append((breadth.value, f"({radio_dot}) {count} {name}"))
         return rows
 
     def _show_choice(self) -> None:
@@ -227,9 +228,9 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         if self._example.confidence is not None:
             limits.append(("c", self.scope.limit.format(self._example.confidence)))
         traces = (
-            "here and on each trace you open from now on"
+            "traces: this one, and each that you open from now on"
             if self._for_later_traces
-            else "on this trace, not on others"
+            else "traces: only this one"
         )
         limits.append(("q", traces))
         self._show_key_rows("#limits", limits)
@@ -237,7 +238,7 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         answers = [
             (REJECT, f"reject {selected_text}{addition}"),
             (ACCEPT, f"accept {selected_text}{addition}"),
-            (HIDE, f"hide {selected_text} and similar ones on all traces, unanswered"),
+            (HIDE, f"hide {selected_text} and similar ones on all traces (no answer)"),
         ]
         if self._show_all_text:
             answers.append((SHOW_ALL, self._show_all_text))

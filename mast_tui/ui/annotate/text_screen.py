@@ -93,13 +93,16 @@ class TextScreen(LinesDialog):
         self.lines: SpanView = SpanView(id="beside")
         self.line = TextLine(placeholder="find in this text", id="beside-search")
         """The search line."""
+        self.line.display = False
 
     @property
     def dialog_keys(self) -> tuple[tuple[str, str], ...]:
         """The keys in the last line."""
         keys = (("j k", "scroll"), ("/", "finds"), ("n N", "next, previous match"))
         source = () if self._go_to_source is None else (("Enter", "to its step"),)
-        return (*keys, ("y", "copies"), *source, ("Esc", "closes"))
+        is_searching = self.line.display or bool(self._match_ranges)
+        escape = ("Esc", "ends the search" if is_searching else "closes")
+        return (*keys, ("y", "copies"), *source, escape)
 
     def compose_rows(self) -> ComposeResult:
         """Yield the text and the search line."""
@@ -108,7 +111,6 @@ class TextScreen(LinesDialog):
 
     def on_mount(self) -> None:
         """Show the text."""
-        self.line.display = False
         self.lines.show_text(self._page.text, self._page.parts, text_format="output")
         self.lines.focus()
 
@@ -143,11 +145,13 @@ class TextScreen(LinesDialog):
     def _show_matches(self) -> None:
         match_parts = [TextPart(start, end, "match") for start, end in self._match_ranges]
         self.lines.show_highlights([*self._page.parts, *match_parts])
+        self.app.screen_change_signal.publish(self)  # so that the last line shows these keys
 
     def action_search(self) -> None:
         """Open the search line."""
         self.line.display = True
         self.line.focus()
+        self._show_matches()
 
     def action_match(self, step: int) -> None:
         """Go to the next or previous match; at first to the first one."""

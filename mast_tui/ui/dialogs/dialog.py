@@ -49,6 +49,7 @@ class Dialog(KeepsTypedTexts, ModalScreen[Result | None]):
         self.work = BackgroundWork(self, partial(self.say_below, error=True))
         self.box = Vertical(classes=f"dialog {kind}")
         self.box.border_title = plain_title(title)
+        self._subtitle = subtitle
         self.box.border_subtitle = subtitle
 
     def compose(self) -> ComposeResult:
@@ -92,6 +93,7 @@ class KeyDialog(Dialog[Result]):
         key = self.default if event.key == "enter" else event.character
         if key is not None and self.take(key):
             event.stop()
+            self.box.border_subtitle = self._subtitle
         elif event.key in HELP_KEYS:
             self.box.border_subtitle = "All keys are in this box and in the last line"
         elif key is not None and key.strip() and event.is_printable:

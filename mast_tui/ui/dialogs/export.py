@@ -112,13 +112,13 @@ _MASKS: Final = Field(
 
 _FILE: Final = Field("file", "file", "", path=True)
 _FOLDER: Final = Field("file", "folder", "", path=True)
-_WHOLE_GOLD: Final = "all, also of one person"
+_WHOLE_GOLD: Final = "all verdicts"
 _GOLD: Final = Field(
     "gold",
     "gold",
-    "The whole gold with the verdicts of one person alone, or only what two annotators agreed on "
-    "or an adjudicator decided.",
-    (_WHOLE_GOLD, "agreed or decided"),
+    "All verdicts, also those of one person alone, or only those on which two annotators agree or "
+    "an adjudicator decided.",
+    (_WHOLE_GOLD, "only agreed or decided"),
 )
 _ANNOTATORS: Final = Field(
     "annotators",
@@ -144,8 +144,8 @@ _MAJORITY: Final = Field(
 _PASS: Final = Field(
     "which",
     "if labelled twice",
-    "If someone labelled a trace twice: the pass that agreement and lists of labels use. "
-    "This does not change the gold, which uses the last pass.",
+    "If someone finished a trace twice: agreement and lists of labels use the first pass (the "
+    "labels at the first finish) or the last. The gold always uses the last.",
     ("first pass", "last pass"),
 )
 _DATASHEET: Final = Field(

@@ -74,13 +74,11 @@ LEGEND: Final[Mapping[Where, Sequence[HelpSection]]] = MappingProxyType(
                     (_NOTE, "Your note on the span, or on a label that begins there"),
                     (
                         f"{FIRST}  {BETWEEN}  {LAST}",
-                        "A range of spans with such a mark begins, goes on, ends",
+                        "The first, a middle and the last span of a marked range",
                     ),
                     (f"{_MINE}2  +2", "Two of your labels on one span; two marks without room"),
-                    (
-                        "repeated 3×",
-                        "From here, steps occur 3 times; '3 calls at once' are equal calls",
-                    ),
+                    ("repeated 3×", "The steps from here on occur 3 times"),
+                    ("… at once", "'3 calls at once': 3 equal calls in one step"),
                     ("⋮", "Steps that are folded or filtered out"),
                 ),
             ),
@@ -160,7 +158,7 @@ def adjudication_help(keymap: Keymap) -> tuple[str, ...]:
         "What all agree on goes to the gold without a decision. Overlapping places are joined.",
         f"{key('adjudicate.pane')} goes to the sides, the answers of the annotators. There, "
         f"{key('adjudicate.nobody')} drops the place under the cursor; {key('adjudicate.enter')} "
-        "takes the side under the cursor, such as the tenth.",
+        "takes the side under the cursor (for more than nine sides).",
         "If names are hidden, letters stand for them, in a random order on each trace; "
         f"{key('adjudicate.names')} shows the names.",
         f"When nothing is left, {key('everywhere.export')} exports the gold and "
@@ -311,10 +309,6 @@ class HelpScreen(LinesDialog):
     """
 
     AUTO_FOCUS = "#keys"
-    dialog_keys: ClassVar = (
-        *(("/", "searches"), ("j k", "scroll"), ("d b", "pages"), ("g G", "ends")),
-        ("Esc", "closes"),
-    )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("question_mark,f1,enter", "close", show=False),
         Binding("slash", "search", show=False),
@@ -324,15 +318,22 @@ class HelpScreen(LinesDialog):
         super().__init__("Keys and signs", kind="tall", subtitle=_BORDER_KEYS)
         self._sections = tuple(sections_of(where, keymap))
         self.lines: HelpLines = HelpLines(id="keys")
+        self._line = TextLine(placeholder="a part of a key, a sign or what it does")
+        self._line.display = False
+
+    @property
+    def dialog_keys(self) -> tuple[tuple[str, str], ...]:
+        """The keys in the last line."""
+        keys = (("/", "searches"), ("j k", "scroll"), ("d b", "pages"), ("g G", "ends"))
+        return (*keys, ("Esc", "ends the search" if self._line.display else "closes"))
 
     def compose_rows(self) -> ComposeResult:
         """Yield the keys and signs, and the line for a search."""
         yield self.lines
-        yield TextLine(placeholder="a part of a key, a sign or what it does")
+        yield self._line
 
     def on_mount(self) -> None:
         """Show all sections."""
-        self.query_one(TextLine).display = False
         self.lines.show(self._sections)
 
     @on(Input.Changed)
@@ -342,23 +343,25 @@ class HelpScreen(LinesDialog):
 
     @on(Input.Submitted)
     def _needle_submitted(self, event: Input.Submitted) -> None:
-        event.input.display = bool(event.value)
+        self._show_line(shown=bool(event.value))
         self.lines.focus()
 
     def action_search(self) -> None:
         """Open the line for a search."""
-        line = self.query_one(TextLine)
-        line.display = True
-        line.focus()
-        self.box.border_subtitle = "Esc ends the search"
+        self._show_line(shown=True)
+        self._line.focus()
+
+    def _show_line(self, *, shown: bool) -> None:
+        """Show or hide the line for a search, with the effect of Escape."""
+        self._line.display = shown
+        self.box.border_subtitle = "Esc ends the search" if shown else _BORDER_KEYS
+        self.app.screen_change_signal.publish(self)  # so that the last line shows it too
 
     def action_leave(self) -> None:
         """Leave the search, or close the help."""
-        line = self.query_one(TextLine)
-        if not line.display:
+        if not self._line.display:
             self.dismiss(None)
             return
-        line.value = ""
-        line.display = False
-        self.box.border_subtitle = _BORDER_KEYS
+        self._line.value = ""
+        self._show_line(shown=False)
         self.lines.focus()

@@ -724,11 +724,7 @@ class RunsScreen(TableScreen[RunView]):
     def show_title(self) -> None:
         """Show the number of runs, and the annotator."""
         count = len(self.main_list.rows)
-        title = (
-            ("Judge runs", counted(count, "run"), "accepted, waiting: your answers")
-            if count
-            else ("Judge runs",)
-        )
+        title = ("Judge runs", counted(count, "run")) if count else ("Judge runs",)
         self.title_bar.show(title, self.right_title_parts())
 
     def describe_row(self, row: RunView) -> None:

@@ -75,7 +75,7 @@ QUEUES: Final[Mapping[QueueName, _QueueTexts]] = {
     ),
     QueueName.UNSURE: _QueueTexts("u", "unsure", "You have marked no mode as unsure."),
     QueueName.CHANGED: _QueueTexts(
-        "c", "codebook changed", "The codebook has not changed since you labelled."
+        "c", "labelled before a mode split", "No mode has been split since you labelled it."
     ),
     QueueName.WORTH: _QueueTexts(
         "w",
@@ -212,8 +212,8 @@ def count_text(
     if name in seen_sizes:
         return f"{seen_sizes[name]:,}"
     if count is None:
-        return "in your finished traces"
-    return f"in {counted(count, 'finished trace')}, without retests" if count else "0"
+        return "from your finished traces"
+    return f"from your {counted(count, 'finished trace')}" if count else "0"
 
 
 def empty_queue_text(queue: QueueTraces, key_of: KeyOf) -> str:
@@ -288,7 +288,7 @@ def continued_queue(
     ]
 
 
-_NAME_CELLS: Final = 28
+_NAME_CELLS: Final = 30
 
 
 class QueueChoice(Ask):
@@ -318,8 +318,8 @@ class QueueChoice(Ask):
             default=QUEUES[current].key,
             hint=f"{key_of('annotate.next_trace')} and {key_of('annotate.previous_trace')} in "
             "a trace go through these traces in this order. Disagreements with others or "
-            "the judge are shown only for traces that you have finished. If you open such a "
-            "list, this is recorded, and you can no longer undo the finish of its traces.",
+            "the judge are shown only for traces that you have finished, except retests. Opening "
+            "such a list is recorded; after that you cannot undo finishing its traces.",
         )
         self._opened = opened
         self._listed_ids = listed_ids

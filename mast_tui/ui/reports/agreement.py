@@ -319,7 +319,7 @@ class AgreementScreen(ReportScreen):
             return (
                 "Agreement",
                 sides_text,
-                counted(report.count("compared"), "trace"),
+                f"{counted(report.count('compared'), 'trace')} compared",
                 pass_text if report.gold is None else gold_words(report.gold),
             )
         agreement = None if self.people is None else self.people.report
@@ -327,7 +327,7 @@ class AgreementScreen(ReportScreen):
             return ("Agreement",)
         names = joined([one_line(name) for name in agreement.annotators])
         open_text = left_out_by_annotator(agreement, "open")
-        open_parts = (one_line(f"without a verdict: {open_text}"),) if open_text else ()
+        open_parts = (one_line(f"open modes: {open_text}"),) if open_text else ()
         return ("Agreement", names, pass_text, traces_compared(agreement), *open_parts)
 
     def open_page(self) -> Page:
@@ -808,18 +808,19 @@ def seen_text(report: JudgeReport, key_of: KeyOf) -> str:
     """
     key = key_of("agreement.seen")
     if report.judge_seen_counted:
-        return f"Verdicts given with suggestions on screen are counted. Key {key} excludes them."
+        return f"Counted: verdicts given while suggestions were shown. {key} excludes them."
     seen_count = report.table("judge_left_out").count("judge_seen")
     if not seen_count:
         return ""
     against = one_line(against_words(report))
     if not report.table("judge_pooled").count("n"):
         return (
-            f"All verdicts of {against} were given with suggestions on screen, so none is counted. "
-            f"Key {key} counts them."
+            f"All verdicts of {against} were given while suggestions were shown, so none is "
+            f"counted. {key} counts them."
         )
     verdicts = counted(seen_count, "verdict")
-    return f"{verdicts} given with suggestions on screen excluded. Key {key} counts them."
+    pronoun = "it" if seen_count == 1 else "them"
+    return f"Not counted: {verdicts} given while suggestions were shown. {key} counts {pronoun}."
 
 
 def no_judge_text(judge: JudgeFigures, key_of: KeyOf) -> str:

@@ -370,11 +370,11 @@ class TraceQueue:
         return self._app.catalog.traces.keys() if self._assigned_ids is None else self._assigned_ids
 
     def finished_text(self) -> str:
-        """Return how many traces of the annotator are finished: ``2 retests, 6 of 6 finished``."""
+        """Return the finished traces as text, such as ``2 retests to do, 6 of 6 finished``."""
         if self._assigned_ids is not None and not self._assigned_ids:
             return "no traces to label"
         assigned_ids = self._assigned_traces
         retest_ids = assigned_ids & self._retests
         finished_count = len(assigned_ids & self._finished) + len(retest_ids)
-        retests_text = f"{counted(len(retest_ids), 'retest')}, " if retest_ids else ""
+        retests_text = f"{counted(len(retest_ids), 'retest')} to do, " if retest_ids else ""
         return f"{retests_text}{finished_count:,} of {len(assigned_ids):,} finished"

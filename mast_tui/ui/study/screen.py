@@ -360,7 +360,7 @@ def _conflicts_text(view: StudyView, adjudicate_key: str) -> str:
     if view.conflicts == 0:
         return "No conflict is left to decide."
     if view.is_for_annotator:
-        return "Annotators of the study do not see what is left to decide."
+        return "How many conflicts are left is hidden from annotators of the study."
     return "Counting what is left to decide …"
 
 
@@ -409,9 +409,9 @@ def _conditions_text(study: Study) -> str:
 def _finishing_text(study: Study) -> str:
     """Return the sentence on the effect of finishing a trace with unread spans."""
     action = {
-        "ask": "asks about open modes",
-        "leave": "leaves open modes open",
-        "absent": "sets open modes absent",
+        "ask": "asks about open modes (without a verdict)",
+        "leave": "leaves open modes (without a verdict) open",
+        "absent": "sets open modes (without a verdict) absent",
     }[study.open_modes.value]
     return f"Finishing a trace with unread spans {action}."
 

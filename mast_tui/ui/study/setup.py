@@ -110,8 +110,8 @@ FIELDS: Final = (
     Field(
         "open_modes",
         "open modes",
-        "With unread spans, finishing asks about modes without a verdict, leaves them open (in no "
-        "figure), or sets them absent.",
+        "With unread spans, finishing asks about open modes (without a verdict), leaves them open "
+        "(in no figure), or sets them absent.",
         ("ask", "leave", "absent"),
     ),
     Field(
