@@ -1348,7 +1348,8 @@ class AdjudicateScreen(BaseScreen):
             f"{key_of('adjudicate.up')} {key_of('adjudicate.down')} move the end at the cursor · "
             f"{key_of('adjudicate.boundary')} the other end · "
             f"{key_of('adjudicate.agreed')} begins the range here · "
-            f"{key_of('adjudicate.enter')} decides · {key_of('everywhere.back')} cancels"
+            f"{key_of('adjudicate.enter')} decides: present here · "
+            f"{key_of('everywhere.back')} cancels"
         )
 
     @piece_of_work

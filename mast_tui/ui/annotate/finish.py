@@ -295,7 +295,8 @@ class FinishScreen(KeyDialog[str]):
         example = next(iter(self._rows_by_mode), taxonomy.modes[0])
         keys = " ".join(taxonomy.keys_of(example))
         self._digits_text = (
-            f"Two digits set a mode absent ({keys}: {example.code}), after _ unsure; again: open."
+            f"Two digits: mode absent ({keys} for {example.code}). "
+            "_ and two digits: unsure. Again: open."
         )
 
     def compose_rows(self) -> ComposeResult:
