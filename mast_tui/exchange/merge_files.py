@@ -338,8 +338,11 @@ def _check_leads(
     for changes in people:
         if not lead_by_taxonomy or not changes.replaced:
             continue
-        refs = [ref for ref in changes.replaced_under if ref in lead_by_taxonomy]
-        if not changes.replaced_under and imported_by not in lead_by_taxonomy.values():
+        if changes.replaced_under:
+            refs = [ref for ref in changes.replaced_under if ref in lead_by_taxonomy]
+        elif imported_by in lead_by_taxonomy.values():
+            refs = []
+        else:
             refs = sorted(lead_by_taxonomy)
         for ref in refs:
             lead = lead_by_taxonomy[ref]

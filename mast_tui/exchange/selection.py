@@ -200,7 +200,7 @@ def selected_work(
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy.
-        labels: ``all`` or an annotator's name.
+        labels: Whose labels: ``all`` or an annotator's name.
         which: The pass to return: the first or the last.
         finished_only: Leave out unfinished passes.
         trace_id: The only trace to read; None for all.
@@ -210,7 +210,7 @@ def selected_work(
     """
     names = [info.name for info in workspace.annotators()]
     if labels != ALL and labels not in names:
-        # The callers handle ``GOLD`` themselves.
+        # The option also takes ``gold``, for which callers use ``gold_work``.
         available = ", ".join([GOLD, ALL, *names])
         raise WorkspaceError(
             f"--labels {labels!r} is not an annotator in this workspace; there are: {available}"

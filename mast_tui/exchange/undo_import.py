@@ -314,14 +314,14 @@ class _ImportUndo:
         return event.action == self._record.action
 
     def _came_with_import(self, name: str, work: Work, kind: type[Fact]) -> bool:
-        """Check that all events of a kind by ``name`` on the trace were imported too."""
+        """Check that the import or this undo made all events of a kind by ``name`` on the trace."""
         _, trace_id, taxonomy = work
         events = [
             event
             for event in self._events_of((name, trace_id, taxonomy))
             if isinstance(event.fact, kind)
         ]
-        # The events of an interrupted undo are no later work.
+        # An undo that was interrupted has made events before.
         return all(
             self._is_imported(event) or event.action == self._undo_action for event in events
         )

@@ -799,7 +799,7 @@ class _TableMaker:
         )
 
     def rounds(self) -> Table | None:
-        """Make the table of the rounds of labelling in a study; None if there are none."""
+        """Make the table of the batches of a study (``rounds`` in JSON); None if there are none."""
         agreement = self.agreement
         index = agreement.index
         if not agreement.rounds:

@@ -69,7 +69,10 @@ class JudgeUnitsByModel:
         return self.setup.prompt.modes
 
     def outdated(self, shards: Iterable[str], /) -> Collection[str]:
-        """Return the shards with verdicts from requests that the server truncated."""
+        """Return the shards to judge again, because the server truncated some of their requests.
+
+        Once a truncation is found, the sizes of earlier requests show which it had truncated too.
+        """
         truncations = _read_truncations(self.folder)
         if not truncations:
             return ()

@@ -850,8 +850,9 @@ def identical_blocks(table: VerdictTable, finished: NDArray[np.bool_]) -> Blocks
     # Traces × modes × annotators.
     cells = table.verdicts[:, traces].transpose(1, 2, 0)
     has_finished = np.broadcast_to(finished.T[traces][:, None, :], cells.shape)
-    # An unfinished trace must differ from a finished one with all modes open.
-    answers = np.where(has_finished, cells, np.int8(MISSING - 2))
+    # Different from all cells of finished traces, also from those of open and unsure modes.
+    unfinished = np.int8(min(MISSING, UNSURE) - 1)
+    answers = np.where(has_finished, cells, unfinished)
     # Traces × modes: a number for each joint answer of the annotators.
     answer_numbers = np.stack(
         [numbered_rows(answers[:, mode]) for mode in range(mode_count)], axis=1
@@ -865,7 +866,7 @@ def identical_blocks(table: VerdictTable, finished: NDArray[np.bool_]) -> Blocks
         first_row = int(rows_of_block[0])
         present_mode_count = (answers[first_row] == PRESENT).any(axis=1).sum()
         chance = _chance_of_copies(answer_numbers[first_row], answer_counts, len(rows_of_block))
-        # The chance is corrected for the number of blocks.
+        # With many blocks, one of them is more often shared by chance (Bonferroni).
         if present_mode_count >= _LEAST_PRESENT and chance * len(trace_counts) < _MOST_CHANCE:
             shared_blocks.append(
                 VerdictBlock(

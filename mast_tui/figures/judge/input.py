@@ -193,7 +193,7 @@ def judge_input_from_workspace(
         judge: The name of the judge.
         against: The reference: the gold, or the name of an annotator.
         order_of: Returns the order of a trace's spans, by the trace's id.
-        which: The pass of an annotator that counts.
+        which: The pass of the annotator that counts; the gold always rests on last passes.
         traces: The ids of the traces whose labels by people may be shown; None for all.
 
     Raises:
@@ -210,6 +210,7 @@ def judge_input_from_workspace(
         for labelling in passes_of_people
         if traces is None or labelling.trace_id in traces
     ]
+    # Labels of people outside the study do not count, unless one of them is the reference.
     outside_names = {name for name in workspace.outside_study(ref) if name != against}
     study_passes = [
         labelling for labelling in visible_passes if labelling.annotator not in outside_names

@@ -317,6 +317,7 @@ class SignaturesScreen(ReportScreen):
             intervals_pending=signatures.intervals_pending,
             notes=notes,
             about=self._line_over_tables(signatures, report),
+            # The key ``a`` has no effect on the figures of these two pages.
             keys=() if self.page in ("modes", "helps") else ("a failed or all traces",),
         )
 

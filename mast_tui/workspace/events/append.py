@@ -298,7 +298,11 @@ def _record_waiting_change(
 
 
 def _was_changed_elsewhere(connection: Connection, change: WaitingChange) -> bool:
-    """Return whether the annotator has other events on the trace since the change was made."""
+    """Return whether the annotator has other events on the trace since the change was made.
+
+    The last event must be the one that the change knew: by its sequence number, or, after another
+    waiting change, by its id, because the server gives that change new sequence numbers.
+    """
     if change.known_seq is None:
         return False
     first = change.events[0]

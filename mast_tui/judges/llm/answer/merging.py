@@ -298,8 +298,9 @@ def _is_same_finding(sighting: Sighting, other: Sighting) -> bool:
 
     - Findings on the whole trace are the same.
     - Findings with overlapping quotes are the same.
-    - In one window, findings with equal ranges are the same, except different quotes in one span.
-    - In different windows, findings with half of their ranges in common are the same. So are
+    - In one window, findings with equal ranges are the same, unless they quote one span
+      differently.
+    - In different windows, findings that share half of the spans of both are the same. So are
       findings with one range inside the other, if both windows show the shorter range.
     """
     spans = sighting.range
@@ -311,7 +312,9 @@ def _is_same_finding(sighting: Sighting, other: Sighting) -> bool:
     if quote_same_span and _quotes_overlap(sighting.finding, other.finding):
         return True
     if sighting.window_spans == other.window_spans:
-        return spans == other_spans and not (has_quotes and _span_count(spans) == 1)
+        # Quotes that overlap have returned above.
+        quotes_differ_in_span = has_quotes and _span_count(spans) == 1
+        return spans == other_spans and not quotes_differ_in_span
     common_count = _common_span_count(spans, other_spans)
     union_count = _span_count(spans) + _span_count(other_spans) - common_count
     if common_count >= SAME_RANGE * union_count:

@@ -488,8 +488,8 @@ class _BatchClient(ModelClient):
 def _correctable_reply(unusable: Sequence[Asked]) -> Reply | None:
     """Return the last unusable answer to a request if a correction must follow it.
 
-    A complete answer (``stop``) is corrected once. After that, the request is sent again from the
-    beginning.
+    An answer that was cut is always corrected, a refusal never, and a complete answer (``stop``)
+    once. After that, the request is sent again from the beginning.
     """
     last = unusable[-1] if unusable else None
     if last is None or last.finish == "refusal":

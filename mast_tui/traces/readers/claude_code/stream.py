@@ -259,13 +259,15 @@ class _StreamBuilder(TraceBuilder):
             self.table.set_status(span_index, SpanStatus.ERROR)
         return True
 
-    def _thread_of_caller(self, caller: str | None) -> AgentThread:
+    def _thread_of_caller(self, call_id: str | None) -> AgentThread:
         """Return the thread of the sub-agent that a call started; the main thread for None."""
-        if caller is None:
+        if call_id is None:
             return AgentThread()
-        agent_type = self._agent_type_by_call.get(caller)
-        new_thread = AgentThread.of_sub_agent(caller, agent_type, caller)
-        return self._thread_by_caller.setdefault(caller, new_thread)
+        # The stream names a sub-agent only by the call that started it.
+        new_thread = AgentThread.of_sub_agent(
+            agent_id=call_id, agent_type=self._agent_type_by_call.get(call_id), call_id=call_id
+        )
+        return self._thread_by_caller.setdefault(call_id, new_thread)
 
     def _take_event(self, number: int, record: Fields) -> None:
         """Add the line of an event to a partial message, or begin a new message.

@@ -134,6 +134,7 @@ def _with_whole_answers(
             first = whole_records[-1]
             message = {**fields_of(first.value.get("message")), "content": last_text}
             whole_records[-1] = replace(first, value={**first.value, "message": message})
+        # A whole answer has the text of its parts, but for white space.
         elif is_part or not text or text.split() != last_text.split():
             whole_records.append(record)
             last_text = text
