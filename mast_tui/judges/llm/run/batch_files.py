@@ -403,8 +403,8 @@ class _BatchClient(ModelClient):
         key = self._setup.prompt.answer_key(request, answer_limit)
         unusable_answers = self._batch.unusable_by_key.get(key, [])
         if correction is None:
-            # For an unusable answer, the caller asks for a correction next.
-            stored_reply = _correctable_reply(unusable_answers)
+            # For an unusable answer, the caller asks again: with a correction or more tokens.
+            stored_reply = _reply_to_ask_about(unusable_answers)
             if stored_reply is not None:
                 return stored_reply
         name = custom_id(request, key, len(unusable_answers) + self._answer_count_by_key[key])
@@ -485,11 +485,11 @@ class _BatchClient(ModelClient):
         raise Unanswered(problem)
 
 
-def _correctable_reply(unusable: Sequence[Asked]) -> Reply | None:
-    """Return the last unusable answer to a request if a correction must follow it.
+def _reply_to_ask_about(unusable: Sequence[Asked]) -> Reply | None:
+    """Return the last unusable answer to a request if the caller can ask again because of it.
 
-    An answer that was cut is always corrected, a refusal never, and a complete answer (``stop``)
-    once. After that, the request is sent again from the beginning.
+    For an answer that was cut, the caller always asks again, with more tokens. A complete answer
+    (``stop``) is corrected once. Otherwise the request is sent again from the beginning.
     """
     last = unusable[-1] if unusable else None
     if last is None or last.finish == "refusal":
