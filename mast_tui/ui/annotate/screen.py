@@ -314,14 +314,16 @@ class SessionCommands(ScreenPart):
         session = self._state.session
         assert session is not None
         finished_before = session.finished
-        if session.current is None:  # the first change begins the pass, with what was read
-            await self._screen.drawn_spans.write_now()
+        begins_pass = session.current is None
         try:
             change = await self._carry_out(command, session)
         except MastError as error:
             was_changed = isinstance(error, ChangedElsewhere)
             self.show_refusal(session.changed_meanwhile() if was_changed else error, session)
             return None
+        if begins_pass and session.current is not None and not session.finished:
+            # Not before the change: what another window has written meanwhile must refuse it.
+            await self._screen.drawn_spans.write_now()
         if session.finished is not finished_before:
             await self._screen.finish_changed()
         if change is not None and session is self._state.session:
