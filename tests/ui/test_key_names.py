@@ -42,7 +42,7 @@ OWN_LETTERS: Final = frozenset(
         "/ finds · y copies · Esc closes",
         "\0 of \0 · n N · Esc ends",
         "n N",
-        "x clears · Enter keeps · Esc shows all",
+        "\0\nx clears · Enter keeps · Esc shows all",
         "\0 undoes all of it · \0, then w shows hidden ones again",
         "All that wait are hidden (\0): \0, then w shows them",
         "\0 hidden, unanswered: \0, then w shows them again",

@@ -11,13 +11,13 @@ import re
 import unicodedata
 from array import array
 from bisect import bisect_right
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import Final, NamedTuple, Protocol
 
 from msgspec import Struct, structs
 from rich.cells import cell_len, set_cell_size
-from textual.cache import LRUCache
 
 from mast_tui.safe_text import safe_line_map
 
@@ -424,7 +424,7 @@ class TextLayout:
         self.width = max(4, width)
         self._rendered = rendered
         self._tables = MarkdownTables(text, self.width)
-        self._cached_starts: LRUCache[int, array[int]] = LRUCache(_CACHED_CHUNKS)
+        self._cached_starts: OrderedDict[int, array[int]] = OrderedDict()
         """The starts of the rows of the chunks that were used last."""
         self._chunk_starts: dict[int, int] = {}
         """The starts of chunks that were computed."""
@@ -452,7 +452,7 @@ class TextLayout:
         # REACH_CHARS earlier.
         first = max(0, offset - 2 * REACH_CHARS) // CHUNK_CHARS
         for chunk in range(first, len(self._row_counts)):
-            self._cached_starts.discard(chunk)
+            self._cached_starts.pop(chunk, None)
         self._chunk_starts = {
             chunk: start for chunk, start in self._chunk_starts.items() if chunk < first
         }
@@ -585,9 +585,12 @@ class TextLayout:
         """Return the starts of the rows of a chunk, and record that its row count is exact."""
         starts = self._cached_starts.get(chunk)
         if starts is not None:
+            self._cached_starts.move_to_end(chunk)
             return starts
         starts = self._compute_starts(self._chunk_start(chunk), self._chunk_end(chunk))
         self._cached_starts[chunk] = starts
+        if len(self._cached_starts) > _CACHED_CHUNKS:
+            self._cached_starts.popitem(last=False)
         if not self._is_exact[chunk]:
             self._is_exact[chunk] = 1
             self._estimated_chunk_count -= 1
