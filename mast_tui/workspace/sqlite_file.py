@@ -480,11 +480,12 @@ def make_file(path: Path, *, new: bool = False) -> None:
     """
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | (os.O_EXCL if new else 0)
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not path.parent.exists():
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.close(os.open(path, flags, 0o600))
-    except FileExistsError as error:
-        raise WorkspaceError(f"{path} exists already") from error
     except OSError as error:
+        if isinstance(error, FileExistsError) and os.path.lexists(path):
+            raise WorkspaceError(f"{path} exists already") from error
         raise WorkspaceError(
             f"{path}: the workspace cannot be created there: {error.strerror or error}"
         ) from error

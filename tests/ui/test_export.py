@@ -72,6 +72,7 @@ async def test_gold_is_written_and_summed_up(team: TeamDir, tmp_path: Path) -> N
         await write_over(on, tmp_path / "gold.json")
         assert "1 conflict left to decide: A opens them" in on.text
         assert not missing(on.text, "labels on 1 trace are left out", "written with it")
+        assert on.screen(ExportForm).typed_texts is None
         await on.press("enter")
         assert not isinstance(on.app.screen, ExportForm)
     assert (tmp_path / "gold.datasheet.md").exists()

@@ -312,7 +312,9 @@ async def test_two_runs_side_by_side(compared_runs: TeamDir) -> None:
         await on.press("enter", "enter")
         assert on.annotate.is_current
         assert on.number == 4
+        session = on.session
         await on.press("escape")
+        assert not session.workspace.passes(annotator=session.annotator)
         assert screen.is_current
         assert screen.focused is screen.cases
         assert screen.main_list.cursor == 3

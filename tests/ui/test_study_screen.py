@@ -55,6 +55,8 @@ async def test_a_study_is_set_up_by_keys(team: TeamDir) -> None:
         assert "Enter sets it up" in on.lines[-1]
         assert "another choice" not in on.lines[-1]
         assert study_in(team) is None
+        await on.press("ctrl+q")
+        assert "^q again closes and drops what you typed" in on.text
         await on.press("enter")
         assert "The study is set up · L shows your traces" in last_message(on)
         study = study_in(team)

@@ -78,7 +78,9 @@ async def test_the_answer_key_is_shown_searched_and_copied(path: Path) -> None:
         assert isinstance(on.app.screen, TextScreen)
         await on.press("/", *"nowhere")
         assert "no match for “nowhere”" in on.text
-        await on.press("escape", "escape")
+        await on.press("escape")
+        assert "Esc closes" in on.lines[-1]
+        await on.press("escape")
         assert not on.app.screen.is_modal
         await on.press("i", "y")
         assert on.app.clipboard == text_of(on)

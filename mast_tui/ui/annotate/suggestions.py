@@ -733,6 +733,7 @@ class Suggestions(ScreenPart):
         """
         suggestion = _suggestion_at(session, location)
         if suggestion is not None and suggestion.id in self.pending_by_id:
+            self._screen.arrival.index = self.index_of(suggestion)
             self.show(suggestion)
             return
         if suggestion is not None:
@@ -742,6 +743,7 @@ class Suggestions(ScreenPart):
         else:
             index = location.position
         if index is not None and index < len(self._state.open_trace):
+            self._screen.arrival.index = index
             self._screen.go_to(index)
 
     # The panel

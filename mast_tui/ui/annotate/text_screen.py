@@ -139,8 +139,7 @@ class TextScreen(LinesDialog):
 
     @on(Input.Submitted)
     def _search_submitted(self) -> None:
-        self.line.display = False
-        self.lines.focus()
+        self._close_line()
 
     def _show_matches(self) -> None:
         match_parts = [TextPart(start, end, "match") for start, end in self._match_ranges]
@@ -182,8 +181,12 @@ class TextScreen(LinesDialog):
             self.dismiss(None)
             return
         self.line.value = ""  # removes the matches
-        self.line.display = False
         self.box.border_subtitle = _KEYS
+        self._close_line()
+
+    def _close_line(self) -> None:
+        self.line.display = False
+        self._show_matches()  # for the keys in the last line
         self.lines.focus()
 
 

@@ -623,6 +623,7 @@ class ExportForm(Form):
             raise MastError(_problem_of(error)) from error
 
     def _show_success(self, summary: str) -> None:
+        self._texts = self.texts  # nothing typed is lost any more
         close = partial(self.dismiss, None)
         self.show_text(summary, "Enter closes", on_enter=close, on_escape=close)
 

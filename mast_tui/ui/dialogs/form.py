@@ -285,6 +285,16 @@ class Form(Dialog[None]):
         """The texts of the fields, if the user has changed one."""
         return None if self.texts == self._texts else self.texts
 
+    def say_below(self, text: str, *, error: bool = False) -> None:
+        """Show a text in the hint, which a text in place of the fields hides.
+
+        Args:
+            text: The text.
+            error: True if the text reports an error.
+        """
+        super().say_below(text, error=error)
+        self.query_one("#about").display = True
+
     # Fields
 
     @on(events.DescendantFocus)
