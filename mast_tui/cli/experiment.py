@@ -30,7 +30,6 @@ from mast_tui.cli.shared.report_files import (
 )
 from mast_tui.configuration import read_judge_configuration
 from mast_tui.figures.experiment import Experiment, experiment_figures
-from mast_tui.figures.judge.input import GOLD
 from mast_tui.figures.power import power_figures
 from mast_tui.figures.record import FigureIndex
 from mast_tui.figures.signatures.costs import usage_from
@@ -41,6 +40,7 @@ from mast_tui.figures.source.signatures import (
     without_outcomes,
 )
 from mast_tui.figures.source.verdicts import labelled_by
+from mast_tui.labels import GOLD
 from mast_tui.reports.experiment import experiment_report
 from mast_tui.session import Viewer, visibility_json
 from mast_tui.traces.io.named_paths import paths_of

@@ -39,7 +39,6 @@ from mast_tui.cli.shared.report_files import (
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.experiment import Experiment, experiment_figures
-from mast_tui.figures.judge.input import GOLD
 from mast_tui.figures.record import FigureIndex
 from mast_tui.figures.signatures.costs import usage_from
 from mast_tui.figures.signatures.model import Rules, SignatureInput
@@ -52,6 +51,7 @@ from mast_tui.figures.source.signatures import (
 )
 from mast_tui.gc_tuning import uncollected
 from mast_tui.gold import GoldKind, no_orders
+from mast_tui.labels import GOLD
 from mast_tui.reports.signatures import signatures_report, what_helps
 from mast_tui.session import (
     Viewer,

@@ -39,8 +39,8 @@ from mast_tui.exam.input import (
 from mast_tui.exam.report import consistency_report, exam_report
 from mast_tui.exam.result import ExamResult, exam_result
 from mast_tui.figures.bootstrap import Resampling
-from mast_tui.figures.judge.input import GOLD
 from mast_tui.judges.rules import RulesJudge, chosen_rules
+from mast_tui.labels import GOLD
 from mast_tui.output_files import Outputs, ReplacementRules
 from mast_tui.session import Viewer, visibility_json
 from mast_tui.taxonomy.loader import load_mast

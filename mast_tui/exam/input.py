@@ -35,10 +35,10 @@ from mast_tui.exchange.importers.labelled_sets import (
 )
 from mast_tui.exchange.importers.mast_human import CONSENSUS, read_mast_human
 from mast_tui.exchange.trace_files import read_traces, step_numbers, step_of_key
-from mast_tui.figures.judge.input import GOLD, JudgeInput, Reference, Unit
+from mast_tui.figures.judge.input import JudgeInput, Reference, Unit
 from mast_tui.grouping import values_by_key
 from mast_tui.judges.rules import RulesJudge
-from mast_tui.labels import Finding, Label, QuoteCounts, Severity, VerdictValue
+from mast_tui.labels import GOLD, Finding, Label, QuoteCounts, Severity, VerdictValue
 from mast_tui.parallel import LostItem, each
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import read_fully

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from mast_tui.figures.judge.input import GOLD
 from mast_tui.figures.signatures.model import FAILED, PRESENT, SignatureInput
 from mast_tui.figures.source.verdicts import GoldOf, last_pass_numbers
 from mast_tui.gold.model import GoldLabel
 from mast_tui.gold.overlaps import Order
-from mast_tui.labels import AnnotatorKind, Label, Severity, annotator_kind
+from mast_tui.labels import GOLD, AnnotatorKind, Label, Severity, annotator_kind
 
 if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Mode, Taxonomy

@@ -198,7 +198,10 @@ def _mode_names(work: TraceWork, taxonomy: Taxonomy, value: VerdictValue) -> lis
 
 _NAMES_SHOWN: Final = 10
 _NAMES_REST: Final = "; mast-tui export --json names all"
-_VERDICT_COUNTS: Final = {"rows": "verdicts of finished passes", "records": "verdicts"}
+_VERDICT_COUNTS: Final = {
+    "rows": "verdicts of finished passes; csv-long also has places, notes and unfinished work",
+    "records": "verdicts; csv-long also has places and notes",
+}
 """The contents of formats of verdicts without labels, by the names of their counts."""
 
 Read = TypeVar("Read")
@@ -244,7 +247,7 @@ def left_out_lines(
             "again"
         )
     lines += [
-        f"{file_format} has only {contents}; csv-long also has places, notes and unfinished work"
+        f"{file_format} has only {contents}"
         for name, contents in _VERDICT_COUNTS.items()
         if name in counts
     ]

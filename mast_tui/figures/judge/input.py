@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from mast_tui.errors import WorkspaceError
 from mast_tui.figures.record import FigureScope, Sources
 from mast_tui.gold.model import GoldLabel, GoldTrace, Resolution, only_settled
 from mast_tui.gold.overlaps import Order, no_orders
 from mast_tui.labels import (
+    GOLD,
     AnnotatorKind,
     Label,
     Pass,
@@ -30,9 +31,6 @@ from mast_tui.study import Study
 if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Mode, Taxonomy
     from mast_tui.workspace import Workspace
-
-GOLD: Final = "gold"
-"""The name of the gold as a reference."""
 
 Unit = tuple[str, str]
 """A trace id and the slug of a mode."""

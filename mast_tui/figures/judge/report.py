@@ -13,7 +13,7 @@ from mast_tui.figures.judge.confusion import (
     judge_figures,
     trace_sums,
 )
-from mast_tui.figures.judge.input import GOLD, JudgeInput, Reference
+from mast_tui.figures.judge.input import JudgeInput, Reference
 from mast_tui.figures.judge.suggestions import (
     BINS,
     acceptance,
@@ -36,6 +36,7 @@ from mast_tui.figures.record import (
 from mast_tui.gold import Resolution
 from mast_tui.gold.model import GoldMixJson, gold_mix
 from mast_tui.grouping import values_by_key
+from mast_tui.labels import GOLD
 from mast_tui.taxonomy.model import Mode
 
 _PATHS: Final = PREVALENCE_PATHS | scope_paths("""

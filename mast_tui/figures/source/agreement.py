@@ -232,8 +232,6 @@ def _stretches_of(spans_read: SpansRead, index_of: Order) -> Iterator[Stretch]:
             yield min(first, last), max(first, last) + 1
 
 
-_FIRST_LOOKS: Final = (PassKind.BLIND, PassKind.ASSISTED)
-
 _NO_VERDICTS_ROW: Final = -1
 
 
@@ -381,11 +379,7 @@ def _settled_absent(workspace: Workspace, ref: str) -> frozenset[tuple[str, str]
 
 def _unfinished_counts(passes: Sequence[Pass], which: Which, study: Study | None) -> dict[str, int]:
     """Return the number of traces that each annotator has begun without a pass that counts."""
-    if which == "first":
-        begun_passes = [trace_pass for trace_pass in passes if trace_pass.kind in _FIRST_LOOKS]
-    else:
-        begun_passes = [trace_pass for trace_pass in passes if trace_pass.kind.is_labelling]
-    begun = {(trace_pass.annotator, trace_pass.trace_id) for trace_pass in begun_passes}
+    begun = counted_passes(passes, which, finished_only=False).keys()
     unfinished = begun - counted_passes(passes, which).keys()
     return dict(Counter(name for name, trace in unfinished if is_expected(study, name, trace)))
 

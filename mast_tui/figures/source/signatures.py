@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from mast_tui.errors import WorkspaceError
 from mast_tui.figures.bootstrap import Floats
 from mast_tui.figures.experiment import Experiment
-from mast_tui.figures.judge.input import GOLD
 from mast_tui.figures.signatures.costs import UsageOf
 from mast_tui.figures.signatures.model import (
     ALL,
@@ -37,6 +36,7 @@ from mast_tui.figures.source.verdicts import (
 )
 from mast_tui.gold.model import GoldKind
 from mast_tui.gold.overlaps import Order, no_orders
+from mast_tui.labels import GOLD
 from mast_tui.traces.model import Outcome, task_key
 from mast_tui.workspace.paths import absolute_path
 

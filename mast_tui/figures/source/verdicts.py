@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.errors import WorkspaceError
-from mast_tui.figures.judge.input import GOLD
 from mast_tui.figures.signatures.model import ABSENT, OPEN, PRESENT, UNRESOLVED, UNSURE
 from mast_tui.gold.model import (
     SOURCES,
@@ -27,6 +26,7 @@ from mast_tui.gold.model import (
 )
 from mast_tui.gold.overlaps import Order
 from mast_tui.labels import (
+    GOLD,
     AnnotatorKind,
     PassKind,
     Severity,
@@ -64,7 +64,7 @@ class PlacedLabel(NamedTuple):
     fatal: bool
 
 
-_READING_KINDS: Final = frozenset(kind.value for kind in PassKind if kind.is_labelling)
+_LABELLING_KINDS: Final = frozenset(kind.value for kind in PassKind if kind.is_labelling)
 _UNANIMOUS: Final = SOURCES.index(Resolution.UNANIMOUS)
 _SINGLE: Final = SOURCES.index(Resolution.SINGLE)
 
@@ -126,7 +126,7 @@ def last_pass_numbers(
     def collect(rows: Iterator[tuple[Any, ...]]) -> dict[tuple[str, str], int]:
         numbers: dict[tuple[str, str], int] = {}
         for name, trace, number, kind, finished_at, withdrawn in rows:
-            if withdrawn or kind not in _READING_KINDS:
+            if withdrawn or kind not in _LABELLING_KINDS:
                 continue
             if visible is not None and trace not in visible:
                 continue

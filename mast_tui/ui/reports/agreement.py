@@ -15,7 +15,7 @@ from mast_tui.errors import MastError
 from mast_tui.figures.agreement.report import Agreement, StudyInput, agreement_figures
 from mast_tui.figures.bootstrap import NO_RESAMPLING, RESAMPLING
 from mast_tui.figures.judge.confusion import ComparedUnits, compared_units
-from mast_tui.figures.judge.input import GOLD, GoldReference, JudgeInput, judge_input_from_workspace
+from mast_tui.figures.judge.input import GoldReference, JudgeInput, judge_input_from_workspace
 from mast_tui.figures.judge.report import JudgeReport, judge_report
 from mast_tui.figures.record import Sources
 from mast_tui.figures.source.agreement import span_input_from_workspace, study_from_workspace
@@ -23,7 +23,7 @@ from mast_tui.figures.spans.input import SpanInput
 from mast_tui.figures.spans.report import SpanAgreement, span_figures
 from mast_tui.gold import no_order
 from mast_tui.gold.model import gold_words
-from mast_tui.labels import annotator_kind, is_judge
+from mast_tui.labels import GOLD, annotator_kind, is_judge
 from mast_tui.reports.agreement import (
     HiddenTraces,
     agreement_report,

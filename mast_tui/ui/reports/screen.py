@@ -20,8 +20,8 @@ from textual.widgets import Static
 
 from mast_tui.adjudication import take_on
 from mast_tui.errors import MastError
-from mast_tui.figures.judge.input import GOLD
 from mast_tui.figures.record import Sources
+from mast_tui.labels import GOLD
 from mast_tui.reports.model import Note, Report, ReportSection, Row, Table
 from mast_tui.safe_text import one_line
 from mast_tui.session import VisibleWork, visible_work

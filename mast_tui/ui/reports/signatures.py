@@ -17,7 +17,6 @@ from mast_tui.adjudication.for_signatures import corrected_prevalence, extras_fo
 from mast_tui.errors import MastError, WorkspaceError
 from mast_tui.figures.bootstrap import NO_RESAMPLING, RESAMPLING
 from mast_tui.figures.experiment import Experiment, experiment_figures
-from mast_tui.figures.judge.input import GOLD
 from mast_tui.figures.power import power_figures
 from mast_tui.figures.record import OUTCOMES, Figure, FigureIndex, FigureTable, Sources
 from mast_tui.figures.signatures.model import ALL, OVERALL, SignatureInput
@@ -31,7 +30,7 @@ from mast_tui.figures.signatures.report import (
 from mast_tui.figures.source.signatures import experiment_of, input_from_workspace, without_outcomes
 from mast_tui.figures.time_study import LEAST_TRACES
 from mast_tui.gold.model import is_gold
-from mast_tui.labels import is_judge
+from mast_tui.labels import GOLD, is_judge
 from mast_tui.reports import model
 from mast_tui.reports.examples import Extras
 from mast_tui.reports.experiment import arm_parts, experiment_notes

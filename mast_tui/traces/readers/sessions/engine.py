@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import chain
@@ -639,12 +640,13 @@ def _document_of_file(source: Source, problems: list[Problem]) -> object:
     if source.json is not None:
         return source.json
     head = as_utf8(source.head[:_MAX_TEXT_BYTES_BEFORE])
-    line_end_before_document = re.search(rb"\n[\[{]", head)
-    if head.lstrip()[:1] in (b"{", b"[") or line_end_before_document is None:
+    if head.lstrip()[:1] in (b"{", b"["):
         return None
-    try:
-        document = load_json(as_utf8(source.data)[line_end_before_document.start() + 1 :])
-    except InvalidJSON:
-        return None
-    problems.append(Problem("line 1", "text before the JSON, left out"))
-    return document
+    # Printed lines may begin with a bracket too, such as ``[INFO]``.
+    line_ends = sorted(end for opening in (b"\n[", b"\n{") if (end := head.find(opening)) >= 0)
+    for line_end in line_ends:
+        with suppress(InvalidJSON):
+            document = load_json(as_utf8(source.data)[line_end + 1 :])
+            problems.append(Problem("line 1", "text before the JSON, left out"))
+            return document
+    return None
