@@ -83,7 +83,8 @@ def read_work_by_trace(
     """Return the annotators' work on each finished or adjudicated trace, by trace id.
 
     A side of a trace is an annotator's last finished pass. Without ``annotators`` the sides are all
-    people in the taxonomy's study, or all people without a study.
+    people in the taxonomy's study, or all people without a study. Decisions from before a study, by
+    people outside it, do not count if the study names adjudicators.
 
     Args:
         workspace: The workspace.
@@ -92,6 +93,7 @@ def read_work_by_trace(
         trace_id: Only this trace; None for all.
     """
     ref = taxonomy.ref
+    study = workspace.study(ref)
     passes = counted_passes(workspace.passes(trace_id=trace_id, taxonomy=ref), "last")
     outside = workspace.outside_study(ref)
 
@@ -102,10 +104,19 @@ def read_work_by_trace(
 
     sorted_passes = [finished_pass for _key, finished_pass in sorted(passes.items())]
     works = work_of_passes(workspace, ref, sorted_passes, pass_number="finished", trace_id=trace_id)
-    decisions = workspace.all_decisions(ref, trace_id=trace_id)
+    decisions = {
+        trace: counted
+        for trace, trace_decisions in workspace.all_decisions(ref, trace_id=trace_id).items()
+        if (
+            counted := tuple(
+                decision
+                for decision in trace_decisions
+                if study is None or study.counts_decisions_of(decision.decided_by)
+            )
+        )
+    }
     sides_by_trace: dict[str, list[TraceWork]] = {trace: [] for trace in decisions}
     sides_by_trace |= values_by_key((work.trace_id, work) for work in works if is_side(work))
-    study = workspace.study(ref)
     return {
         trace: TraceSides(
             trace,

@@ -171,6 +171,10 @@ def agreement_report(agreement: Agreement, *, hidden: HiddenTraces | None = None
 def _report_description(agreement: Agreement) -> str:
     """Return a line that names the annotators, the taxonomy, the pass and the compared traces."""
     if not agreement.annotators:
+        outside = agreement.index.table("left_out").values("not_in_study")
+        if outside:
+            names = joined_names(list(outside))
+            return f"No one in the study has finished a trace; outside it: {names}."
         return f"No one has finished a trace under {agreement.taxonomy}."
     return (
         f"{_annotators_text(agreement)}; {agreement.taxonomy}, {_pass_text(agreement)}; "

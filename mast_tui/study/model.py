@@ -257,6 +257,10 @@ class Study(Struct, frozen=True):
         """The annotators and adjudicators, without repeats."""
         return tuple(dict.fromkeys((*self.annotators, *self.adjudicators)))
 
+    def counts_decisions_of(self, name: str) -> bool:
+        """Return whether a person's decisions count; anyone's do if no adjudicators are named."""
+        return not self.adjudicators or name in self.participants
+
     @property
     def present(self) -> tuple[str, ...]:
         """The annotators who get traces of the next batch."""

@@ -224,8 +224,11 @@ def missed_figures(
         },
         n=unit_count,
     )
-    if not caught_count:
-        undefined = Figure(reason="no_variance" if unit_count else "no_overlap")
+    # If only one finder found anything, no failure shows how much finders miss.
+    if not any(catch.caught.any(axis=0).sum() > 1 for catch in catches):
+        undefined = Figure(
+            reason="single_rater" if caught_count else "no_variance" if unit_count else "no_overlap"
+        )
         yield scope.figure("missed", undefined, n=unit_count)
         yield scope.figure("share_found", undefined, n=unit_count)
         return

@@ -367,12 +367,13 @@ def _traces_with_suggestions(
 
 def _settled_absent(workspace: Workspace, ref: str) -> frozenset[tuple[str, str]]:
     """Return each (trace, mode) on which an adjudicator's last decision is absent."""
+    study = workspace.study(ref)
     # A later decision replaces an earlier one on the same mode.
     last_decisions = {
         (trace_id, decision.mode): decision.value
         for trace_id, decisions in workspace.all_decisions(ref).items()
         for decision in decisions
-        if decision.is_verdict
+        if decision.is_verdict and (study is None or study.counts_decisions_of(decision.decided_by))
     }
     return frozenset(unit for unit, value in last_decisions.items() if value is VerdictValue.ABSENT)
 

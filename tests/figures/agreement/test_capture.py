@@ -185,6 +185,9 @@ def test_missed_failures_are_at_most_the_units_left(
     missed = FigureTable(tuple(figures))["missed"]
     value = missed.value
     ends = missed.interval
+    if np.array(finders).any(axis=0).sum() < 2:  # one finder alone shows nothing missed
+        assert value is None
+        return
     assert value is not None
     assert 0 <= value <= more
     if ends is not None:
