@@ -230,7 +230,7 @@ class Adjudication:
             judge_seen=decision.judge_seen or self._sees_judge(decision.mode),
         )
 
-    def explain(self, items: Iterable[str], reason: str) -> None:
+    def explain(self, items: Iterable[str], reason: str) -> bool:
         """Set the reason of this adjudicator's decisions on items; an empty text removes it.
 
         A first reason directly after the decisions becomes part of their step for undo.
@@ -238,6 +238,9 @@ class Adjudication:
         Args:
             items: The ids of the decided modes or places.
             reason: The reason; may be empty.
+
+        Returns:
+            Whether the reason is a step of its own for undo.
 
         Raises:
             AdjudicationError: An item is undecided, or decided by another adjudicator.
@@ -252,8 +255,11 @@ class Adjudication:
                 )
             if current.reason != reason.strip():
                 facts.append(Decided(item, current, replace(current, reason=reason.strip())))
-        if facts:
-            self._append_facts(facts, action=self._action_of([fact.before for fact in facts]))
+        if not facts:
+            return False
+        action = self._action_of([fact.before for fact in facts])
+        self._append_facts(facts, action=action)
+        return action is None
 
     def judge_shown(self, mode: str) -> bool:
         """Return whether judges' answers on a mode were shown to this adjudicator."""

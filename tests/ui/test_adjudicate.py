@@ -279,6 +279,11 @@ async def test_braces_go_to_other_traces_and_undo_returns(conflicts: TeamDir) ->
         await on.press("{")
         await on.press("0", "0", "0")
         assert row_at_cursor(on) == "1.4 open"
+        # A second reason is a step of its own.
+        await on.press("0", "m", *"so", "enter", "m", "x", "enter", "u")
+        assert conflicts.decisions("two")["1.4"].reason == "so"
+        await on.press("u")
+        assert not conflicts.decisions("two")
         await on.press("u")
         assert row_at_cursor(on) == "2.6 open"
 

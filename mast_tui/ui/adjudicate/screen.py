@@ -1217,7 +1217,9 @@ class AdjudicateScreen(BaseScreen):
         self, work: Adjudication, items: list[str], text: str, on_done: Callable[[], None]
     ) -> None:
         """Write the reason of decided items, show it, and call ``on_done``."""
-        await self.run_or_show_error(partial(work.explain, items, text))
+        if await self.run_or_show_error(partial(work.explain, items, text)):
+            self._undo_trace_ids.append(work.trace_id)
+            self._redo_trace_ids.clear()
         self._show_outcome(work)
         on_done()
         result = "reason saved" if text.strip() else "no reason"
@@ -1295,7 +1297,7 @@ class AdjudicateScreen(BaseScreen):
         that is moved is dropped.
         """
         cases = self.queue.current_cases
-        nothing_text = "Nothing to undo on this trace" if undo else "Nothing to redo"
+        nothing_text = "Nothing to undo" if undo else "Nothing to redo"
         trace_id = None if cases is None else cases.trace_id
         if source:
             trace_id = source[-1]
@@ -1319,8 +1321,11 @@ class AdjudicateScreen(BaseScreen):
         self.queue.go_to_item(trace_id, changed_items[0])
         self._show_row()
         key = self.mast.key_of("everywhere.redo")
+        name = one_line(self.queue.name_of(trace_id), 30)
         self._show_lasting_message(
-            f"Undone: decide it again, or {key} redoes it" if undo else "Redone"
+            f"Undone on {name}: the row shows what counts now · {key} redoes it"
+            if undo
+            else f"Redone on {name}"
         )
 
     # Boundaries
