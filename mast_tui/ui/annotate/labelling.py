@@ -653,11 +653,14 @@ class Labelling(ScreenPart):
         if key == "enter":
             self.act_on_label(chosen_action)
         else:
-            self._show_choice_again()
+            self._show_choice_again(key)
         return True
 
-    def _show_choice_again(self) -> None:
-        """Repeat the question which label to use, or withdraw it if the label is gone."""
+    def _show_choice_again(self, refused_key: str) -> None:
+        """Repeat the question which label to use after a key that is no answer to it.
+
+        If the label is gone, withdraw the question.
+        """
         assert self._choice is not None
         action = self._choice.action
         labels = self._labels_under_cursor()
@@ -667,6 +670,7 @@ class Labelling(ScreenPart):
             self._hints.clear()
         else:
             self._show_choice(action, labels, labels.index(chosen_label))
+            self._hints.prompt(f"{key_text(refused_key)} does nothing here · {self._hints.message}")
 
     def next_choice(self) -> bool:
         """Ask about the next label under the cursor.

@@ -111,6 +111,8 @@ class MyLabels(StyledRows[Entry]):
         super().__init__(id=id)
         self._modes: Mapping[str, Mode] = {mode.slug: mode for mode in taxonomy.all_modes}
         self._entries: tuple[Entry, ...] = ()
+        self._was_read = False
+        """True once the labels of a session were read, so that an empty list means none."""
         # Without a session, no span and no judge is found.
         self._index_of: IndexOf = dict[str, int]().get
         self._judge_of: Callable[[str], str | None] = dict[str, str]().get
@@ -119,7 +121,9 @@ class MyLabels(StyledRows[Entry]):
         """Show the entries of a session. The cursor stays on its entry or at its position."""
         if session is None:
             self._entries = ()
+            self._was_read = False
         else:
+            self._was_read = True
             self._entries = entries_of(session)
             self._index_of = session.trace.index_of
             judges = {suggestion.id: suggestion.judge for suggestion in session.suggestions}
@@ -155,7 +159,11 @@ class MyLabels(StyledRows[Entry]):
         self.rows = [row for entry in self._entries for row in self._rows_of(entry, width)]
         first_rows = self._first_rows()
         if not first_rows:
-            message = "No labels on this trace yet: two digits label the span under the cursor."
+            message = (
+                "No labels on this trace yet: two digits label the span under the cursor."
+                if self._was_read
+                else "Reading your labels …"
+            )
             self.rows = [_label_row(f" {row}", "quiet") for row in wrapped(message, width - 1)]
         else:
             row_at_position = first_rows[min(position, len(first_rows) - 1)]
