@@ -57,7 +57,7 @@ _SHARDS: Final = "mast_tui.scale.importing"
 _MAX_PROBLEMS: Final = 50
 _VISIBILITY_REFUSAL: Final = "it imports labels and shows none"
 _QUIET_IMPORT: Final = 500
-"""The largest number of readings that is written without an announcement."""
+"""The largest number of passes that is written without an announcement."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -297,7 +297,7 @@ def _read_incoming(
         pool.on_trace(len(incoming.traces))
     incoming = with_checked_spans(incoming, workspace)
     if len(incoming.work) > _QUIET_IMPORT and not request.as_json:
-        say(f"writing {len(incoming.work):,} readings of traces …")
+        say(f"writing {len(incoming.work):,} passes over traces …")
     if crosswalk is not None:
         incoming = translated(incoming, read_crosswalk(crosswalk), taxonomy, crosswalk)
     return incoming

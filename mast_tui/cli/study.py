@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import ChainMap, Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -1063,6 +1063,7 @@ def _traces_under(
     if not paths:
         return workspace.traces()
     record_by_id: dict[str, TraceRecord] = {}
+    known = ChainMap(record_by_id, {record.trace_id: record for record in workspace.traces()})
     for report in scan(paths):
         if report.format is None and report.path in paths:
             say(f"{report.path}: contains no known trace; see mast-tui inspect")
@@ -1070,13 +1071,25 @@ def _traces_under(
             if not dry_run:
                 register_opened_trace(workspace, trace)
             new_record = TraceRecord.from_trace(trace)
-            record = workspace.find_trace(new_record) or new_record
+            record = workspace.find_trace(new_record) or _with_free_id(new_record, known)
             record_by_id[record.trace_id] = record
     if not record_by_id:
         raise click.ClickException("the paths contain no traces")
     if not dry_run:
         keep_missing_indices(workspace)
     return [record_by_id[trace_id] for trace_id in sorted(record_by_id)]
+
+
+def _with_free_id(new: TraceRecord, known: Mapping[str, TraceRecord]) -> TraceRecord:
+    """Return a trace with the id that it would get; a known trace if its content is the same."""
+    record = new
+    number = 1
+    while (known_record := known.get(record.trace_id)) is not None:
+        if known_record.identity == new.identity:
+            return known_record
+        number += 1
+        record = replace(new, trace_id=f"{new.trace_id}~{number}")
+    return record
 
 
 def _with_batch(

@@ -534,8 +534,9 @@ def _print_document(document: Mapping[str, Any], mapping: CodebookMap) -> None:
     action = "would carry" if document["dry_run"] else "carried"
     labels = document["labels"]
     hidden = document["hidden"]
+    passes = counted(document["works"], "pass", "passes")
     print_line(
-        f"{document['from']} → {document['to']}: {action} {counted(document['works'], 'reading')} "
+        f"{document['from']} → {document['to']}: {action} {passes} "
         f"with {counted(labels['carried'], 'label')} over ({labels['joined']} joined with another)"
     )
     if hidden["carried"]:
@@ -568,7 +569,7 @@ def _print_document(document: Mapping[str, Any], mapping: CodebookMap) -> None:
         f"{entry['trace_id']} · {entry['annotator']} · {_LEFT_REASONS[entry['why']]}"
         for entry in document["left"]
     ]
-    _print_list("readings left as they are", left_lines, hidden["left"])
+    _print_list("passes left as they are", left_lines, hidden["left"])
     _print_list("labels lost", _label_lines(document["lost"]), hidden=0)
 
 

@@ -835,7 +835,8 @@ class ComparisonScreen(OpensTraces):
         if self._comparison is None or not self._with_gold:
             self.hints.say("Compare a run with gold first: people teach a judge")
         elif self._first.settings is None:
-            self.hints.say(f"{judge_name(self._first.judge)} asks no model, so it cannot be taught")
+            name = judge_name(self._first.judge)
+            self.hints.say(f"{name} has asked no model here, so it cannot be taught")
         else:
             self.app.push_screen(TeachingScreen(self._comparison))
 
