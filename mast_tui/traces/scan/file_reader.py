@@ -110,14 +110,21 @@ def _with_split_records(source: Source, report: FileReport) -> FileReport:
 
 
 def _holds_documents(source: Source, report: FileReport) -> bool:
-    """Return whether records were read as messages of any program, but the first is a document."""
+    """Return whether records were read as messages of any program, but are documents.
+
+    The first, the middle and the last record are tried, as messages may follow a document.
+    """
     if report.format != _FALLBACK_FORMAT or source.size > BIG_BYTES:
         return False
     records = source.json_lines or source.json
     if not isinstance(records, list) or not records:
         return False
-    first_report = _read_content(source, dump_line(records[0]))
-    return first_report is not None and first_report.format not in (None, _FALLBACK_FORMAT)
+    return all(
+        record_report is not None and record_report.format not in (None, _FALLBACK_FORMAT)
+        for record_report in (
+            _read_content(source, dump_line(records[index])) for index in (0, len(records) // 2, -1)
+        )
+    )
 
 
 def _span_count(report: FileReport) -> int:
