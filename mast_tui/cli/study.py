@@ -1063,9 +1063,7 @@ def _traces_under(
     if not paths:
         return workspace.traces()
     record_by_id: dict[str, TraceRecord] = {}
-    known_records = ChainMap(
-        record_by_id, {record.trace_id: record for record in workspace.traces()}
-    )
+    all_by_id = ChainMap(record_by_id, {record.trace_id: record for record in workspace.traces()})
     for report in scan(paths):
         if report.format is None and report.path in paths:
             say(f"{report.path}: contains no known trace; see mast-tui inspect")
@@ -1073,7 +1071,7 @@ def _traces_under(
             if not dry_run:
                 register_opened_trace(workspace, trace)
             new_record = TraceRecord.from_trace(trace)
-            record = workspace.find_trace(new_record) or _with_free_id(new_record, known_records)
+            record = workspace.find_trace(new_record) or _with_free_id(new_record, all_by_id)
             record_by_id[record.trace_id] = record
     if not record_by_id:
         raise click.ClickException("the paths contain no traces")
@@ -1082,11 +1080,11 @@ def _traces_under(
     return [record_by_id[trace_id] for trace_id in sorted(record_by_id)]
 
 
-def _with_free_id(new: TraceRecord, known_records: Mapping[str, TraceRecord]) -> TraceRecord:
+def _with_free_id(new: TraceRecord, record_by_id: Mapping[str, TraceRecord]) -> TraceRecord:
     """Return a trace with the id that it would get; a known trace if its content is the same."""
     record = new
     number = 1
-    while (known_record := known_records.get(record.trace_id)) is not None:
+    while (known_record := record_by_id.get(record.trace_id)) is not None:
         if known_record.identity == new.identity:
             return known_record
         number += 1
