@@ -73,7 +73,7 @@ class Dialog(ModalScreen[Result | None]):
             self.dismiss(None)
         else:
             self._dropped_texts = self.typed_texts
-            self.say_below("Not closed: Esc again closes and drops what you typed.", error=True)
+            self.say_below("Not closed: Esc again drops what you typed.", error=True)
 
     def say_below(self, text: str, *, error: bool = False) -> None:
         """Show a text in the hint below the content of the dialog.
