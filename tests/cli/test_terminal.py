@@ -69,12 +69,9 @@ def test_the_app_fails_without_a_terminal(
 def test_each_stream_that_is_no_terminal_ends_the_app(tmp_path: Path, closing: str) -> None:
     # The other streams are a new terminal.
     command = f"{sys.executable} -m mast_tui {SAMPLE} {closing}; echo over"
+    spawn = f"import pty; pty.spawn(['bash', '-o', 'pipefail', '-c', {command!r}])"
     output = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            f"import pty; pty.spawn(['bash', '-o', 'pipefail', '-c', {command!r}])",
-        ],
+        [sys.executable, "-c", spawn],
         cwd=tmp_path,
         env={**os.environ, "HOME": str(tmp_path), "TERM": "xterm-256color"},
         capture_output=True,

@@ -89,24 +89,20 @@ async def test_a_digit_decides_a_conflict_and_goes_on(conflicts: TeamDir) -> Non
         assert places_of(conflicts, "one", conflicts.decisions("one")["3.1"]) == [
             "Done: the checkout"
         ]
-        await on.press("u", "u")
-        await on.press("0", "_")
+        await on.press("u", "u", "0", "_")
         assert [conflicts.decisions("one")[code].value for code in ("1.3", "3.1")] == [
             ABSENT,
             UNSURE,
         ]
-        await on.press("u", "u")
-        await on.press("1", "2", "_")
+        await on.press("u", "u", "1", "2", "_")
         assert "2.6@" not in conflicts.decisions("one")
         assert "taken or not" in last_message(on)
-        await on.press("u", "u")
-        await on.press("1", "k")
+        await on.press("u", "u", "1", "k")
         assert row_at_cursor(on) == "1.3 decided"
         assert "present, as alice" in on.text
         await on.press("2")
         assert conflicts.decisions("one")["1.3"].value is ABSENT
-        await on.press("u", "u")
-        await on.press("1", "0", "1")
+        await on.press("u", "u", "1", "0", "1")
         decisions_now = conflicts.decisions("one")
         assert {code: d.value for code, d in decisions_now.items() if "@" not in code} == {
             "1.3": PRESENT,
@@ -156,8 +152,7 @@ async def test_boundaries_are_edited_and_modes_replaced(conflicts: TeamDir) -> N
         assert not conflicts.decisions("one")
         await on.press("2")
         assert conflicts.decisions("one")["1.3"].value is ABSENT
-        await on.press("u")
-        await on.press("e")
+        await on.press("u", "e")
         assert adjudicate(on).evidence.marked_range() == (2, 7)
         await on.press("k", "k")
         assert adjudicate(on).evidence.marked_range() == (2, 5)
@@ -168,8 +163,7 @@ async def test_boundaries_are_edited_and_modes_replaced(conflicts: TeamDir) -> N
         assert (decided.value, decided.sides) == (PRESENT, ("alice",))
         assert places_of(conflicts, "one", decided) == [(4, 6)]
         assert row_at_cursor(on) == "3.1 open"
-        await on.press("u")
-        await on.press("l", *"1.5", "enter")
+        await on.press("u", "l", *"1.5", "enter")
         decisions_now = conflicts.decisions("one")
         assert decisions_now["1.3"].value is ABSENT
         assert decisions_now["1.5"].value is PRESENT
@@ -195,8 +189,7 @@ async def test_the_judge_is_hidden_until_the_decision(conflicts: TeamDir) -> Non
         await on.press("0")
         decided = conflicts.decisions("one")
         assert decided["1.3"].judge_seen
-        await on.press("u", "j")
-        await on.press("0")
+        await on.press("u", "j", "0")
         assert not conflicts.decisions("one")["3.1"].judge_seen
 
 
@@ -210,8 +203,7 @@ async def test_labels_are_hidden_until_adjudication_begins(conflicts: TeamDir) -
         assert "You have not labelled this trace" in on.text
         await on.press("n")
         assert not conflicts.passes("carol", "one")
-        await on.press("1")
-        await on.press("a")
+        await on.press("1", "a")
         assert conflicts.adjudicates("carol", "one")
         assert "3 left in 1 trace" in on.text
         await on.press("1")  # the cursor stands on its first conflict
@@ -279,7 +271,6 @@ async def test_braces_go_to_other_traces_and_undo_returns(conflicts: TeamDir) ->
         await on.press("{")
         await on.press("0", "0", "0")
         assert row_at_cursor(on) == "1.4 open"
-        # A second reason is a step of its own.
         await on.press("0", "m", *"so", "enter", "m", "x", "enter", "u")
         assert conflicts.decisions("two")["1.4"].reason == "so"
         await on.press("u")
