@@ -1,4 +1,4 @@
-"""Reading and writing of CSV in the form that Python, R and spreadsheets share.
+"""Reading of CSV in the form that Python, R and spreadsheets share.
 
 It is UTF-8 with commas, double quotes where needed, and one heading row. A byte order mark,
 semicolons and tabs are also read. Cells stay unchanged, even if a spreadsheet would read them as a

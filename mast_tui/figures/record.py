@@ -69,10 +69,12 @@ class Statistic:
             default the name.
         lowest: The least possible value.
         basis: The answers that a statistic of agreement rests on.
-        over_chance: Whether it compares agreement with chance, which takes two traces and both
-            answers.
-        steady: Whether a rare answer hardly biases it.
-        linear: Whether it is a linear function of the share of agreeing pairs of verdicts.
+        over_chance: Whether it compares agreement with the chance that the answers give, which
+            takes two traces and both answers. A fixed chance (PABAK) is none.
+        steady: Whether a rare answer hardly biases it; else a mean over modes needs more traces
+            for an interval.
+        linear: Whether it is a linear function of the share of agreeing pairs of verdicts; else an
+            interval needs several traces with the rarer answer.
         priority: The order in which tables drop columns on narrow screens, the lowest first; 0 for
             a statistic that tables do not show.
     """
