@@ -774,7 +774,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         """Show changes from other windows, and report changes of the annotator's own labels."""
         news = session.pop_news()
         self.session_changed()
-        self._show_span_unless_moving()
+        self.show_span()
         # Hints for typing or for a marked target stay.
         if news and not self.typing and self.state.selection.is_plain:
             self.hints.say(f"In another window: {news}")
@@ -786,7 +786,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         if session is not None and is_for_this_trace and session.suggestions_visible:
             session.refresh_suggestions()
             self.session_changed()
-            self._show_span_unless_moving()
+            self.show_span()
         if message.done:
             next_step_text = ""
             if session is not None and not message.problem and not self.labelling.is_waiting:
@@ -1069,11 +1069,6 @@ class AnnotateScreen(MainScreen, RenderCache):
     def catch_up(self) -> None:
         """Show the span under the cursor in the span view now."""
         if self.state.has_spans and self._text_index != self.index:
-            self.show_span()
-
-    def _show_span_unless_moving(self) -> None:
-        """Show the span under the cursor, unless it waits for the end of a move."""
-        if not self.text_waits:
             self.show_span()
 
     def show_span(self) -> None:
