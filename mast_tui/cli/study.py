@@ -33,6 +33,7 @@ from mast_tui.labels import checked_person
 from mast_tui.redaction.engine import read_rules
 from mast_tui.reports.render.csv import csv_text
 from mast_tui.session import (
+    LOST_RETEST_NOTE,
     QueueItem,
     QueueKind,
     StudyProgress,
@@ -970,6 +971,7 @@ def print_progress(rows: list[dict[str, Any]]) -> None:
             _retests_column("done", "done"),
         ]
     if any(row.get("retests", {}).get("lost") for row in rows):
+        say(LOST_RETEST_NOTE)
         columns.append(_retests_column("lost", "not possible"))
     print_table(columns, rows)
 

@@ -396,7 +396,10 @@ def changes_in_words(changes: PersonChanges) -> str:
     for name, singular, plural in _COUNTS:
         count = getattr(changes, name)
         if count:
-            parts.append(f"{count} {singular if count == 1 else plural}")
+            counted_noun = singular if count == 1 else plural
+            if is_judge(changes.annotator):
+                counted_noun = counted_noun.replace("label", "suggestion")
+            parts.append(f"{count} {counted_noun}")
     for other_name, replaced in changes.overruled.items():
         for table, count in replaced.items():
             noun = _OVERRULED[table] if count == 1 else table

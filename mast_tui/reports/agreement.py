@@ -87,7 +87,7 @@ _FLEISS: Final = "fleiss_kappa"
 
 COPIED: Final = "!"
 _COPIED_MARK: Final = Note(
-    f"{COPIED} pooled: includes traces with identical blocks of verdicts.", "identical_blocks"
+    f"{COPIED} pooled: includes traces with identical sets of verdicts.", "identical_blocks"
 )
 
 MOST_NAMED: Final = 12
@@ -217,7 +217,7 @@ def _methods_sentences(agreement: Agreement) -> Iterator[str]:
     if agreement.identical_blocks:
         copied_count = sum(len(block.traces) for block in agreement.identical_blocks)
         copied_text = counted(copied_count, "trace")
-        yield f"{copied_text} with identical blocks of verdicts are included."
+        yield f"{copied_text} with identical sets of verdicts are included."
     yield f"Figures were computed with mast-tui {__version__}."
 
 
@@ -1346,11 +1346,11 @@ def _copied_notes(agreement: Agreement) -> Iterator[Note]:
     trace_count = sum(len(block.traces) for block in blocks)
     block_counts = agreement.index.table("blocks")
     yield Note(
-        f"{counted(trace_count, 'trace')} share {counted(len(blocks), 'block')} of verdicts: "
+        f"{counted(trace_count, 'trace')} share {counted(len(blocks), 'set')} of verdicts: "
         "every annotator gave the same verdicts on all modes in several traces, which is unlikely "
         "by chance. Check whether they were copied or labelled together; the figures include "
-        f"them. In total, {counted(block_counts.count('traces'), 'trace')} have "
-        f"{counted(block_counts.count('distinct'), 'different block')}.",
+        f"them. In total, {counted(block_counts.count('traces'), 'trace')} have only "
+        f"{counted(block_counts.count('distinct'), 'different set')} of verdicts.",
         "identical_blocks",
         warning=True,
     )

@@ -167,7 +167,7 @@ _WHY: Final[Mapping[str, Callable[[list[int]], str]]] = {
         "occur or the figure is undefined"
     ),
     "copied_blocks": lambda least: (
-        "no interval: traces with identical blocks of verdicts count once, which leaves fewer than "
+        "no interval: traces with identical sets of verdicts count once, which leaves fewer than "
         f"{joined_names([*map(str, least)], 'or')} traces"
     ),
     "unresolved": lambda least: (
@@ -253,11 +253,11 @@ def macro_note(
         ending: A text to add at the end.
     """
     count_texts = [
-        f"{column.title} {defined[column.key]}"
+        f"{column.title} for {defined[column.key]}"
         for column in columns
         if (defined.get(column.key, total) or 0) < total
     ]
-    counts_text = f" (of {total} modes: {', '.join(count_texts)})" if count_texts else ""
+    counts_text = f"; of {total} modes, {', '.join(count_texts)}" if count_texts else ""
     return Note(
         f"macro mean: mean over the modes for which the figure is defined{counts_text}.{ending}",
         "macro",

@@ -39,7 +39,7 @@ BIAS_CORRECTED: Final = "BCa bootstrap"
 """The bootstrap for figures on places and of judges."""
 
 _UNDEFINED: Final = {
-    "no_variance": "no span was marked, or all annotators marked every span",
+    "no_variance": "no one marked a span that others read too, or all annotators marked every span",
     "no_overlap": "no span was read by two annotators who gave places of the mode",
     "single_rater": "only one annotator marked or read spans",
 }

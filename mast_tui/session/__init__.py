@@ -15,6 +15,7 @@ from mast_tui.session.queues import QueueItem, QueueKind, queue
 from mast_tui.session.read_model import Suggestion
 from mast_tui.session.session import Session, register_opened_trace
 from mast_tui.session.study_setup import (
+    LOST_RETEST_NOTE,
     annotator_counts_text,
     check_changes,
     count_reassigned_traces,
@@ -58,6 +59,7 @@ from mast_tui.session.visibility import (
 )
 
 __all__ = [
+    "LOST_RETEST_NOTE",
     "AnnotatorStatus",
     "Change",
     "LibraryEntry",

@@ -881,8 +881,8 @@ class Session:
         # A change after the finish begins a second look, the next pass on the trace.
         if change.opens_second_look:
             message = (
-                f"{result.message} · the trace is open again: finish it again (agreement: first "
-                "finish, gold: last)"
+                f"{result.message} · finish the trace again: agreement keeps your first answers, "
+                "the gold takes the new ones"
             )
             result = structs.replace(result, message=message)
         self._commit(self._new_write(change.facts, change.state.number))

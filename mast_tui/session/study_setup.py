@@ -169,6 +169,10 @@ def _finished_counts_text(names: Container[str], finished: Iterable[tuple[str, s
 STRATA: Final = ("system", "model", "benchmark", "outcome", "length")
 """The properties by which a sample can be stratified."""
 
+LOST_RETEST_NOTE: Final = (
+    "A retest is not possible once the annotator has changed the labels or seen those of others."
+)
+
 _LENGTHS: Final = 4
 """The number of classes of trace length, which are about equally large."""
 
@@ -289,8 +293,8 @@ def sample_texts(study: Study) -> list[str]:
         return lines
     if study.trace_weights(study.traces) is not None:
         lines.append(
-            "chances differ and are stored; they weight signatures (mast-tui report) and the "
-            "prevalence over all traces (mast-tui agree --judge)"
+            "traces had different chances to be drawn: signatures (mast-tui report) and the "
+            "prevalence over all traces (mast-tui agree --judge) allow for that"
         )
     else:
         lines.append(

@@ -327,7 +327,7 @@ def test_a_sample_by_a_judges_uncertainty_keeps_its_chances(cli: Cli) -> None:
     assert not study["chances_alike"]
     output = cli("study", "show").out
     assert "is least certain" in output
-    assert "they weight signatures" in output
+    assert "signatures (mast-tui report) and" in output
     assert sorted(queue(cli, "alice", "--kind", "worth")) == sorted(draw["chances"])
 
 

@@ -237,7 +237,7 @@ def test_identical_blocks_of_verdicts_are_a_warning_before_any_figure() -> None:
     report = agreement_report(figures_of(study_by_modes(modes, lines), Resampling(0)))
     summary, first, *_ = report.notes
     assert summary.warning
-    assert summary.text.startswith("6 traces share 1 block of verdicts")
+    assert summary.text.startswith("6 traces share 1 set of verdicts")
     assert "t0, t1, t2, t3, t4, t5" in first.text
     pooled = row(table(report, "modes"), "pooled")
     assert pooled.mark.startswith("!")

@@ -56,7 +56,7 @@ async def test_the_first_minute(tmp_path: Path) -> None:
             on.text,
             "╭─ System design issues ─",
             "│ 3  1.3 Step repetition                   │",
-            " label 1▁ · type the second digit · - first: absent, _ unsure · Esc cancels",
+            " label 1▁ · type the second digit · Esc cancels, then - absent or _ unsure",
         )
         await on.press("3")
         assert on.labels == {("1.3", 2, 2)}
@@ -78,7 +78,7 @@ async def test_the_first_minute(tmp_path: Path) -> None:
             "Finish? ",
             "of 12 spans read ─",
             "1 suggestion without your answer",
-            "Open modes (without a verdict): 13 of 13",
+            "Open (without a verdict): 13 of 14 modes",
             "o  finish; open modes stay open, and agreement skips them  ↵",
             "W  finish; open modes become absent, and agreement counts them",
         )

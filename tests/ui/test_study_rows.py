@@ -85,7 +85,7 @@ def test_annotators_see_progress_without_conflicts_and_later_retests() -> None:
     assert len(mine.progress[0].retests.due) == 1
     assert counts(mine) == counts(theirs) == ("12", "11", "1")
     assert "conflict" not in progress_text(mine)
-    assert "How many conflicts are left is hidden" in protocol_text(mine, "A")
+    assert "Hidden from annotators of the study: how many" in protocol_text(mine, "A")
     assert "2 conflicts left" in progress_text(theirs)
     assert "A opens them" in protocol_text(theirs, "A")
     room.workspace.study = lambda taxonomy: None  # type: ignore[method-assign]

@@ -145,6 +145,7 @@ class Queue:
             begin_at: The id of the trace to begin with, or None.
         """
         is_first = not self.was_read
+        was_hidden = self.row is not None and self.current_cases is None
         self.contents = contents
         study_hides_names = contents.study is not None and contents.study.names_hidden
         if is_first:  # later the adjudicator may have shown or hidden them
@@ -164,9 +165,12 @@ class Queue:
         self.show()
         if is_first:
             self._go_to_start(begin_at)
-        elif self.current_cases is not None and self.row is not None and self.row.case_id is None:
-            # The trace was just taken on, so move from its heading to its first case.
-            self.lines.move_to(self.lines.first_in_trace(self.lines.cursor))
+        elif was_hidden and self.current_cases is not None and self.row is not None:
+            # Traces were just taken on. Without conflicts, the trace itself is not listed any more.
+            first = self.next_open(self.lines.cursor if self.row.case_id is None else -1)
+            if first is None:
+                first = self.lines.first_in_trace(self.lines.cursor)
+            self.lines.move_to(first)
 
     def _negative_disagreement(self, entry: QueueEntry) -> float:
         """Return a sort key that puts the trace with the most disagreement on the mode first."""

@@ -568,6 +568,10 @@ class AdjudicateScreen(BaseScreen):
             self._ask_to_take_on(row.trace_id)
         elif self.evidence.has_spans:
             self.evidence.timeline.focus()
+            up, down, back = map(
+                self.mast.key_of, ("adjudicate.up", "adjudicate.down", "everywhere.back")
+            )
+            self.hints.say(f"{up} {down} move over the evidence · {back} returns to the conflicts")
 
     def _side_without_key(self) -> int | None:
         """Return the number of the side under the cursor, if it has no digit key.
@@ -960,10 +964,10 @@ class AdjudicateScreen(BaseScreen):
         case = self.queue.current_case
         if case is None or case.agreed is None:
             key_of = self.mast.key_of
-            self.hints.say(
-                f"{key_of('adjudicate.overrule')} overrules an agreed item: "
-                f"{key_of('adjudicate.agreed')} lists them"
-            )
+            where = f"{key_of('adjudicate.agreed')} lists them"
+            if self.queue.lists_agreed:
+                where = "a row with = or ·"
+            self.hints.say(f"{key_of('adjudicate.overrule')} overrules an agreed item: {where}")
             return
         is_present = case.agreed.value is VerdictValue.PRESENT
         choice = ABSENT_CHOICE if is_present else Choice(VerdictValue.PRESENT, (WHOLE_TRACE,))
@@ -1137,8 +1141,12 @@ class AdjudicateScreen(BaseScreen):
         if targets:
             preposition = "in" if targets[0].is_whole else "at"
             location = f" {preposition} {places_text(targets, cases.order, MOST_PLACES)}"
+        elif not decisions[0].is_verdict:
+            dropped = {place for d in decisions for side in d.answers for place in side.targets}
+            places = in_reading_order(dropped, lambda target: target, cases.order)
+            location = f" ({places_text(places, cases.order, MOST_PLACES)})"
         # Several decisions on places of one mode are described by the taken places.
-        verdict = "" if location and len(decisions) > 1 else decided_words(decisions)
+        verdict = "" if targets and len(decisions) > 1 else decided_words(decisions)
         text = f"{verdict}{location}".strip()
         return f"{self._mode_title(decisions[0].mode)}: {text}{source_text(decisions, cases.names)}"
 

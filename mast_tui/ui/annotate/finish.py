@@ -295,8 +295,8 @@ class FinishScreen(KeyDialog[str]):
         example = next(iter(self._rows_by_mode), taxonomy.modes[0])
         keys = " ".join(taxonomy.keys_of(example))
         self._digits_text = (
-            f"Two digits: mode absent ({keys} for {example.code}). "
-            "_ and two digits: unsure. Again: open."
+            f"{keys} marks {example.code} absent, _ {keys} unsure. "
+            "The same keys again take it back."
         )
 
     def compose_rows(self) -> ComposeResult:
@@ -325,8 +325,8 @@ class FinishScreen(KeyDialog[str]):
     def show(self) -> None:
         """Show the verdict of each mode, and the number of modes without one."""
         open_count = sum(self._verdict_of(mode.slug) is None for mode in self._rows_by_mode)
-        counts = f"{open_count} of {len(self._rows_by_mode)}"
-        self._heading.update(f"Open modes (without a verdict): {counts}")
+        mode_count = counted(len(self._taxonomy.modes), "mode")
+        self._heading.update(f"Open (without a verdict): {open_count} of {mode_count}")
         column_cells = (min(DIALOG_CELLS, self.app.size.width) - FRAME_CELLS) // 2
         longest_name = max(map(cell_len, (mode.name for mode in self._rows_by_mode)), default=0)
         for mode, row in self._rows_by_mode.items():
@@ -546,7 +546,7 @@ class Finish(ScreenPart):
             next_step = f"{self._key_of('annotate.next_trace')} next trace"
             if queue.last_retests:
                 retests = counted(queue.last_retests, "retest")
-                return f"only {retests} to do (label as if new): {next_step}"
+                return f"only {retests} left: label as if you never saw the trace: {next_step}"
             return next_step
         study = await self._run(partial(session.workspace.study, session.taxonomy.ref))
         if study is not None and session.annotator in study.annotators:

@@ -323,13 +323,14 @@ class Labelling(ScreenPart):
         taxonomy = self._state.taxonomy
         digit = "first" if self.entry.first is None else "second"
         parts = [self.entry.prompt, f"type the {digit} digit"]
+        closing = f"{self._key_of('everywhere.back')} cancels"
         if refused_key:
             parts.insert(1, f"{key_text(refused_key)} does nothing here")
         elif self.entry.purpose is VerdictValue.PRESENT and not self._is_editing:
             absent_key, unsure_key = map(self._key_of, ("annotate.absent", "annotate.unsure"))
-            parts.append(f"{absent_key} first: absent, {unsure_key} unsure")
+            closing += f", then {absent_key} absent or {unsure_key} unsure"
         self._hints.prompt(
-            " · ".join((*parts, f"{self._key_of('everywhere.back')} cancels")),
+            " · ".join((*parts, closing)),
             self.entry.menu(taxonomy),
         )
         self._modes.show_typed(frozenset(mode.slug for _, mode in self.entry.candidates(taxonomy)))

@@ -229,6 +229,7 @@ class Marking(ScreenPart):
     def mark(self, selection: Selection) -> None:
         """Replace the marked target, and show it with the keys that change or use it."""
         state = self._state
+        drops_range = state.selection.range_from is not None
         state.selection = selection
         self._timeline.show_range(selection.span_range(state.index) if state.has_spans else None)
         self._screen.show_highlights()
@@ -237,16 +238,17 @@ class Marking(ScreenPart):
             self._show_range()
         elif selection.quote is not None:
             if selection.quote.extends:
-                effect = "go to its last word"
+                effect = "to its last word"
             else:
-                effect = f"go to its first word, then {self._key_of('annotate.range')}"
+                effect = f"to first word, then {self._key_of('annotate.range')}, to last"
             self._hints.prompt(
                 f"quote: {self._keys_text(QUOTE_MOVES)} {effect} · {self.keys_to_use_target} · "
                 f"{self._key_of('everywhere.back')} cancels"
             )
         elif selection.whole_trace:
+            title = "whole trace, not the range" if drops_range else "whole trace"
             self._hints.prompt(
-                f"whole trace: {self.keys_to_use_target} · {self._keys_text(LABEL_CHANGES)} change "
+                f"{title}: {self.keys_to_use_target} · {self._keys_text(LABEL_CHANGES)} change "
                 f"its labels · {self._key_of('everywhere.back')} cancels"
             )
 

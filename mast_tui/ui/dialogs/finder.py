@@ -391,7 +391,7 @@ class Palette(FinderDialog):
         noun = PLACE_NOUNS.get(where, "")
         title = f"Find an action, or go to a {noun}" if noun else "Find an action"
         hint = f"what to do, or the number or name of a {noun}" if noun else "what to do"
-        other_effect = f"Go to {noun} “{{}}”" if noun else ""
+        other_effect = f"Go to {noun} “{{}}”, if there is one" if noun else ""
         super().__init__(title, choices, placeholder=hint, other_effect=other_effect)
 
 

@@ -16,6 +16,7 @@ from mast_tui.columns import ColumnWidth, TableColumn
 from mast_tui.labels import checked_person
 from mast_tui.safe_text import one_line
 from mast_tui.session import (
+    LOST_RETEST_NOTE,
     StudyProgress,
     annotator_counts_text,
     progress,
@@ -346,10 +347,7 @@ def protocol_text(view: StudyView, adjudicate_key: str) -> str:
             "labelled again, without the first labels on screen."
         )
         if not view.is_for_annotator and any(row.retests.lost for row in view.progress):
-            lines.append(
-                "A retest is not possible once the annotator has changed the labels or seen those "
-                "of others."
-            )
+            lines.append(LOST_RETEST_NOTE)
     lines += [_adjudication_rules(study), "", _conflicts_text(view, adjudicate_key)]
     return "\n".join(lines)
 
@@ -360,7 +358,9 @@ def _conflicts_text(view: StudyView, adjudicate_key: str) -> str:
     if view.conflicts == 0:
         return "No conflict is left to decide."
     if view.is_for_annotator:
-        return "How many conflicts are left is hidden from annotators of the study."
+        return (
+            "Hidden from annotators of the study: how many conflicts are left, and the empty cells."
+        )
     return "Counting what is left to decide …"
 
 

@@ -213,8 +213,8 @@ def usage_page(trace: Trace, cost_of: CostOf | None) -> TextPage:
 
 def _usage_notes(trace: Trace, cost_of: CostOf | None) -> Iterator[str]:
     """Yield notes on how time is counted, on missing prices and on incomplete sums."""
-    yield "A tool has the time of its calls, and of results since the step before."
-    yield "An agent has the other time until its steps. Tokens are those of the model calls."
+    yield "Tool time: its calls, and the waits for its results."
+    yield "Agent time: all other time before its steps. Tokens: those of model calls."
     if cost_of is None:
         model = trace.meta.model
         if model:
