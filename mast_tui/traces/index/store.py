@@ -50,7 +50,7 @@ from mast_tui.traces.model import (
 )
 
 FORMAT: Final = 6
-"""The version of the format, which grows with every change of the format."""
+"""The version of this format; new facts only need another reading version of the cache."""
 
 BEFORE_TEXT: Final = b',"text":'
 """The separator in a line, unique because quotes within a JSON string are escaped."""

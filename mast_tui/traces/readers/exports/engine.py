@@ -42,10 +42,13 @@ class ExportedRun:
     Attributes:
         value: The JSON value of the run, which identifies it.
         messages: Messages that ``chat.turns`` understands, with their JSON pointers in ``value``.
+            A message has ``role``, ``content``, and if known ``name`` (the speaker), ``timestamp``
+            and ``tool_calls`` of ``id``, ``name`` and ``arguments``; ``result_message`` makes that
+            of a result. An object of another shape becomes a log span.
         pointer: The JSON pointer to ``value`` in the document.
         native_id: The id of the run in the document, if it has one.
         meta: The facts of the run. The default task is the first message of a user.
-        problems: Messages about omitted parts of the run.
+        problems: Messages about broken or omitted parts of the run.
     """
 
     value: object
