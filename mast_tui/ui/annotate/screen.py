@@ -81,7 +81,6 @@ from mast_tui.ui.wording import origin_title, plain_title, span_title_parts, tra
 from mast_tui.writes import HeldKeys
 
 if TYPE_CHECKING:
-    from textual.widget import Widget
 
     from mast_tui.session import Change, Session
     from mast_tui.ui.annotate.text_screen import Subject
@@ -147,19 +146,18 @@ class Panes:
         if not self.is_reading:
             return False
         self._screen.remove_class("-reading")
-        timeline = self._screen.timeline
-        # A key may move the focus before the refresh.
-        self._screen.call_after_refresh(self._focus_timeline, timeline, self._screen.focused)
+        # The timeline takes the focus once it is drawn. A key before that must not go to the text.
+        self._screen.set_focus(None)
+        self._screen.call_after_refresh(self._focus_timeline, self._screen.timeline)
         return True
 
-    def _focus_timeline(self, timeline: Timeline, focused: Widget | None) -> None:
-        """Show the cursor of the timeline, and focus the timeline if ``focused`` still has the
-        focus.
+    def _focus_timeline(self, timeline: Timeline) -> None:
+        """Show the cursor of the timeline, and focus it unless a key has moved the focus.
 
         Do nothing if the timeline was removed, or the text fills the window again.
         """
         if timeline.is_attached and not self.is_reading:
-            if self._screen.focused is focused:
+            if self._screen.focused is None:
                 self._screen.set_focus(timeline)
             timeline.show_row(timeline.cursor, in_upper_third=True)
             self._screen.show_span()
