@@ -317,8 +317,6 @@ class Adjudication:
             if (value := side.verdict(mode)) is not None
         )
 
-    # Recording
-
     def _new_decision(
         self,
         mode: str,
@@ -458,8 +456,6 @@ class Adjudication:
 
     def _new_event(self, number: int, fact: Fact) -> NewEvent:
         return NewEvent(self.adjudicator, self.trace_id, self.taxonomy.ref, number, fact)
-
-    # Reading
 
     def _own_passes(self) -> tuple[Pass, ...]:
         return self.workspace.passes(

@@ -218,8 +218,6 @@ class AgentDesk:
         self._open: _OpenTrace | None = None
         """The trace and session of the last call, kept for the next call."""
 
-    # Reading
-
     def list_traces(self, request: ListTracesCall) -> Mapping[str, Any]:
         """Return a page of the traces, with the state of the agent's work on each."""
         view = library_view(self._workspace, self._name, self._taxonomy.ref, blind=True)
@@ -406,8 +404,6 @@ class AgentDesk:
             and traces_by_annotator.get(info.name, frozenset()) & trace_ids
         ]
 
-    # Writing
-
     def label(self, request: LabelCall) -> Mapping[str, Any]:
         """Add, change or remove the label with the requested mode and target.
 
@@ -466,8 +462,6 @@ class AgentDesk:
                 "with open_modes 'leave'"
             )
         return _change_report(session.finish(open_modes=request.open_modes).message, session)
-
-    # Parts
 
     def _complete_trace(self, trace_id: str) -> Trace:
         """Return a trace that was read to its end.
@@ -678,9 +672,6 @@ def _ordered_range(trace: Trace, first: str, last: str) -> Target:
     """Return the range between two spans, named in any order."""
     start, end = sorted((first, last), key=lambda key: trace.index_of(key) or 0)
     return Target(start, end)
-
-
-# Quotes
 
 
 @lru_cache(maxsize=4)

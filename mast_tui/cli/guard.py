@@ -162,9 +162,6 @@ def _bound_text(tested: TestedRates | None) -> str:
     return "" if bound is None else f"{bound:.1%}"
 
 
-# Building
-
-
 @dataclass(frozen=True, slots=True)
 class LabelledRun:
     """A run with its labels.
@@ -402,8 +399,6 @@ def _phrases_in(quote: str) -> Iterator[str]:
         for start in range(len(tokens) - length + 1):
             yield " ".join(tokens[start : start + length])
 
-
-# Hooks of coding agents
 
 _SETTINGS: Final[Mapping[str, Path]] = {
     "claude-code": Path(".claude/settings.json"),

@@ -251,8 +251,6 @@ class LineReader:
         else:
             self._say(f"{one_line(line, 20)} is not a key; ? lists the keys")
 
-    # Moving
-
     def _move_to(self, index: int) -> None:
         """Go to a span and print it."""
         if not 0 <= index < len(self._trace):
@@ -335,8 +333,6 @@ class LineReader:
             text = answer_page(self._trace).text
         for start, end in line_ranges(text):
             self._say(safe_line(text[start:end]))
-
-    # Labels
 
     def _mode_text(self, slug: str) -> str:
         mode = self._taxonomy.mode(slug)
@@ -441,8 +437,6 @@ class LineReader:
         if not matches:
             self._say("No mode has these words")
 
-    # Suggestions
-
     def _go_to_suggestion(self, step: int) -> None:
         """Select the next (1) or previous (-1) suggestion, and go to its span."""
         pending = self._session.pending
@@ -475,8 +469,6 @@ class LineReader:
         change = answer(self._suggestion.id)
         self._suggestion = None
         self._say(change.message)
-
-    # The pass
 
     def _report_undo(self, change: object, nothing_text: str) -> None:
         """Print the message of an undone or redone change, or ``nothing_text`` without one."""

@@ -435,9 +435,6 @@ def _undo_newest_migration(workspace: Workspace, annotator: str | None, as_json:
     )
 
 
-# The report of a migration
-
-
 def _migration_json(
     migrated: Migrated,
     mapping: CodebookMap,
@@ -595,9 +592,6 @@ def _print_list(title: str, lines: Sequence[str], hidden: int) -> None:
         click.echo(f"  {one_line(line)}")
     if len(lines) > _LIST_LENGTH:
         click.echo(f"  and {len(lines) - _LIST_LENGTH} more; --json lists all")
-
-
-# The differences between two taxonomies
 
 
 def _changes_json(changes: TaxonomyChanges) -> dict[str, Any]:

@@ -430,9 +430,6 @@ def _whole_numbers(values: Sequence[Floats], arms: Sequence[TaskMeans]) -> list[
     return [np.rint(arm_values * factor).astype(np.int64) for arm_values in values]
 
 
-# The measures of an experiment
-
-
 def measures(experiment: Experiment) -> Iterator[Measure]:
     """Yield the measures of an experiment, in the order of the report."""
     inputs = experiment.inputs

@@ -444,9 +444,6 @@ class FigureTable:
         return {name: figure.value for name, figure in self.by_name(statistic).items()}
 
 
-# The JSON document
-
-
 @dataclass(frozen=True, slots=True)
 class ScopePath:
     """The path of a scope's figures in a JSON document.
@@ -598,9 +595,6 @@ def estimate_json(figure: Figure, *, shows_n: bool = True) -> dict[str, Any]:
     return values
 
 
-# The records themselves
-
-
 def record_json(figure: Figure) -> dict[str, Any]:
     """Return a figure as one flat JSON object, with the query for its traces as a nested object."""
     record: dict[str, Any] = {}
@@ -649,8 +643,6 @@ def renamed_figures(figures: Iterable[Figure], names: Mapping[str, str]) -> list
         renamed.append(((statistic_index, new.subject, condition_name), new))
     return [figure for _, figure in sorted(renamed, key=itemgetter(0))]
 
-
-# The registry
 
 _JACKKNIFE: Final = (
     "under 2,000 traces the jackknife (Tukey 1958) with Wilson's formula (Korn and Graubard 1998), "

@@ -641,8 +641,6 @@ class _TableMaker:
             *self._interval_notes(*figures_by_name.values(), *totals),
         )
 
-    # Tables
-
     def modes(self) -> Table:
         """Make the table of modes, with their mean and the pooled modes as totals."""
         agreement = self.agreement
@@ -984,8 +982,6 @@ class _TableMaker:
                 folded=True,
             )
 
-    # Rows
-
     def _macro_cells(
         self, macro: FigureTable, figures_of_rows: Collection[FigureTable]
     ) -> dict[str, Cell]:
@@ -1061,8 +1057,6 @@ class _TableMaker:
                 f"About {trace_count:,} more traces labelled by two annotators would halve the "
                 f"interval of κ (current width {fixed_number(plan.value('width') or 0.0)})."
             )
-
-    # Sentences
 
     def _caption_text(self) -> str:
         """Return the caption: annotators, traces, taxonomy, pass, and method of the intervals."""

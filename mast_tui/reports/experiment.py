@@ -497,9 +497,6 @@ def _method_text(experiment: Experiment) -> model.Text:
     )
 
 
-# The JSON document
-
-
 def experiment_document(experiment: Experiment, figures: FigureIndex) -> Document:
     """Return the JSON document that ``experiment --json`` prints.
 

@@ -313,9 +313,6 @@ def _pooled_facts(report: JudgeReport) -> tuple[KeyFact, ...]:
     )
 
 
-# Tables
-
-
 def _rates_table(report: JudgeReport) -> Table:
     """Make the table of the judge's rates against the reference."""
     against = against_words(report)
@@ -711,9 +708,6 @@ def _passes_notes(effect: FigureTable, annotators: Sequence[str]) -> Iterator[No
     yield from applicable((left_out, Note(f"Excluded: {'; '.join(left_out)}.", "left_out")))
 
 
-# Cells
-
-
 def _count_cells(figures: FigureTable) -> dict[str, Cell]:
     """Return the cells of n, of both sides' present verdicts, and of the 2 × 2 table."""
     tp, fp, fn, tn = (figures.count(statistic) for statistic in _CELLS)
@@ -736,9 +730,6 @@ def _figures_of(report: JudgeReport, columns: Iterable[Column]) -> list[Figure]:
         for table in (*_figures_by_name(report).values(), report.table("judge_macro"))
         for column in columns
     ]
-
-
-# Sentences
 
 
 def _count_sentences(report: JudgeReport, figures: FigureTable) -> Iterator[str]:

@@ -515,9 +515,6 @@ def _slope_json(figures: FigureTable) -> Document:
     return values | uncertainty_json(p_value)
 
 
-# Sentences on missing figures
-
-
 def cannot_say(inputs: SignatureInput) -> Iterator[str]:
     """Yield sentences on missing figures and excluded data."""
     # Pseudonyms do not replace names inside sentences, so the annotator is not named.

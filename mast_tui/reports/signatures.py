@@ -600,9 +600,6 @@ def _percent(share: float) -> str:
     return f"{share:.0%}"
 
 
-# Cells
-
-
 def _without_missing_ratio(cells: dict[str, Cell]) -> dict[str, Cell]:
     """Return the cells without an undefined ratio; a note gives the reason."""
     return {
@@ -1123,8 +1120,6 @@ class _Group(GroupFigures):
         ]
         return self.make_table(ident, rows, title=title, columns=table_columns, folded=self.is_page)
 
-    # Places.
-
     def onset_tables(self) -> tuple[Table, ...]:
         """Return the tables on the positions and the order of failures, and on what follows them.
 
@@ -1376,8 +1371,6 @@ class _Group(GroupFigures):
         sentence = f"After the first fatal failure, by its mode: {', '.join(parts)}."
         return Row(f"bill {definition} {amount}", cells, detail=applicable((parts, sentence)))
 
-    # Modes that occur together.
-
     def _rates_of_shown_modes(self) -> dict[str, Figure]:
         """Return the rate of each mode that any of the traces shows, by code."""
         rates = {code: mode.find("rate", self.side) for code, mode in self.figures_by_code.items()}
@@ -1463,8 +1456,6 @@ class _Group(GroupFigures):
             *applicable((len(pairs) > MOST_PAIRS, limit_note)),
             traces=self._together_source(),
         )
-
-    # Strategies and example labels.
 
     def _decisive_modes(self) -> list[_DecisiveMode]:
         """Return the modes of failed traces, sorted by the number of traces that each one decided.

@@ -187,8 +187,6 @@ class Session:
         self._take_passes(self._read_passes(), in_retest=conditions.retest)
         self._leave_blind_pass()
 
-    # The visible state
-
     def _visible_state(self) -> ReadModel:
         """Return the visible state after the last change."""
         if self._visible_version != self.version:
@@ -353,8 +351,6 @@ class Session:
         """Return the ranges of loaded spans that were not read, in order."""
         return self._passes.read.unread()
 
-    # Labels and verdicts
-
     def toggle_label(self, mode: str, target: Target, *, suggestions_on_screen: bool) -> Change:
         """Add a label, or remove the label with exactly this mode and target.
 
@@ -484,8 +480,6 @@ class Session:
             return Change("nothing changed", key=key)
         return self._commit_change(change)
 
-    # Suggestions
-
     def accept(self, suggestion_id: str) -> Change:
         """Accept a suggestion; an existing label with its mode and target is used."""
         suggestion = self._require_visible_suggestion(suggestion_id)
@@ -566,8 +560,6 @@ class Session:
         last = suggestions[-1]
         return Change("answered so already", last.mode, last.target, last.evidence_key)
 
-    # Reading and seeing
-
     def mark_read(self, keys: Iterable[str], ranges: Iterable[range] = ()) -> None:
         """Record that spans were read, unless they are recorded already or the pass is frozen.
 
@@ -638,8 +630,6 @@ class Session:
         if current is None or current.finished_at is None:
             raise SessionError("others' labels are shown once you have finished the trace")
         self._commit(self._new_write([Revealed("others")], current.number))
-
-    # Finishing
 
     def finish(
         self,
@@ -713,8 +703,6 @@ class Session:
         read_count = sum(map(len, self._passes.read.read_ranges()))
         return PassFinished(open_modes, read=read_count, spans=len(self.trace))
 
-    # Undo and redo
-
     def undo(self) -> Change | None:
         """Undo the last change in this pass; return None if there is none.
 
@@ -746,8 +734,6 @@ class Session:
         change = self._messages.change_with_message(facts)
         self._commit(self._new_write(facts, action.pass_number, redoes=action))
         return structs.replace(change, message=f"redone: {change.message}")
-
-    # Writing
 
     def plan(self, command: Callable[[Session], Result]) -> tuple[Result, SessionWrite | None]:
         """Execute a command without its write, and return the result and the write.
@@ -971,8 +957,6 @@ class Session:
         ):
             kind_fact = PassKindSet(PassKind.BLIND, PassKind.ASSISTED)
             self._commit(self._new_write([kind_fact], current.number))
-
-    # Checks
 
     def _check_mode(self, mode: str) -> None:
         if mode not in self._modes:

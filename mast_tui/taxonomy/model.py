@@ -145,8 +145,6 @@ class Taxonomy(Struct, frozen=True):
         modes = tuple((mode.slug, mode.code, mode.category) for mode in self.modes)
         return self.ref, categories, modes
 
-    # Levels
-
     def path(self, category: str) -> tuple[Category, ...]:
         """Return the categories from the top down to a category, by its id."""
         category_by_id = {entry.id: entry for entry in self.categories}

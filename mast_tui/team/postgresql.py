@@ -274,8 +274,6 @@ class PostgresServer(Database):
         at_screen = write_status() is not None or _blocks_event_loop()
         return at_screen or get_ident() in self.cached_readers
 
-    # Transactions
-
     @property
     def _waits_for_silent_server(self) -> bool:
         return self._away and self.away
@@ -412,8 +410,6 @@ class PostgresServer(Database):
         status = driver_of(self._writer).info.transaction_status
         return bool(status != psycopg.pq.TransactionStatus.IDLE)
 
-    # The whole workspace
-
     def check_exists(self) -> None:
         """Mark the current write as a write on a server, so that its wait is explained."""
         status = write_status()
@@ -490,8 +486,6 @@ class PostgresServer(Database):
 
     def move_to(self, target: Path) -> None:
         raise WorkspaceError(f"{self.name}: stays on its server; copy it with: workspace backup")
-
-    # Connections
 
     def _make_engine(self, *, reads_only: bool) -> Engine:
         """Make SQLAlchemy's engine for reading or for writing."""
@@ -646,8 +640,6 @@ class PostgresServer(Database):
             connection.execute(statement.format(sql.Identifier(name)))
         return True
 
-    # The tables
-
     def _prepare_tables(self, *, create: bool) -> None:
         """Create missing tables if ``create`` is true, and migrate tables of an earlier version."""
         if self._stored_versions() is None:
@@ -745,8 +737,6 @@ class PostgresServer(Database):
                 f"INSERT INTO public.workspace_version VALUES ({APPLICATION_ID}, {SCHEMA_VERSION})"
             )
 
-    # The team
-
     def team(self) -> tuple[Member, ...]:
         with self.reading() as connection:
             return rights.members(connection)
@@ -768,8 +758,6 @@ class PostgresServer(Database):
     def shows_who_is_connected(self) -> bool:
         with self.reading() as connection:
             return rights.shows_who_is_connected(connection)
-
-    # Error messages
 
     def _workspace_error(self, error: BaseException) -> WorkspaceError:
         """Convert an error of the driver to an error with a message for the user."""

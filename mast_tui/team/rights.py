@@ -59,9 +59,6 @@ AT_CONNECT: Final = "SET search_path = seen, public"
 """The first statement of an annotator's connection."""
 
 
-# The team
-
-
 def members(connection: Connection) -> tuple[Member, ...]:
     """Return all members, by name."""
     driver = driver_of(connection)
@@ -232,9 +229,6 @@ def _hidden_tables() -> list[Table]:
     return [table for table in schema.metadata.sorted_tables if table not in _SHARED_TABLES]
 
 
-# The rules on the server
-
-
 def install_rules(connection: Connection) -> None:
     """Install the rules on the server, unless it has this version of them.
 
@@ -289,9 +283,6 @@ def _rule_statements() -> Iterator[str]:
     yield _script("team_functions.sql")
     for table, register in _REGISTERS.items():
         yield _put_function(table, register)
-
-
-# Writing registers
 
 
 class _Register(NamedTuple):
@@ -350,8 +341,6 @@ BEGIN
 END $$;"""
 
 
-# The view of annotators
-
 _TABLES_WITH_ROWS_FUNCTION: Final = (
     schema.runs,
     schema.run_traces,
@@ -405,9 +394,6 @@ CREATE VIEW seen.{table.name} AS SELECT {", ".join(selected)}
   FROM public.traces t CROSS JOIN public.taxonomies k
   CROSS JOIN LATERAL seen.{table.name}_of(t.id, k.ref) x {further_rows if is_events else ""};
 """
-
-
-# Activity on the server
 
 
 def shows_who_is_connected(connection: Connection) -> bool:

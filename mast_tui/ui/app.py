@@ -239,8 +239,6 @@ class MastApp(QueuedInputApp):
             self._taxonomy = _taxonomy_in(None)
         return self._taxonomy
 
-    # Screens
-
     def go(self, destination: Destination) -> None:
         """Show another screen."""
         match destination:
@@ -430,8 +428,6 @@ class MastApp(QueuedInputApp):
             for bar in screen.query(HintBar):
                 bar.refresh()
 
-    # Keys of all screens
-
     async def action_quit(self) -> None:
         """End the app. Before typed texts are lost, ask for the key again."""
         typing_screens = [s for s in self.screen_stack if isinstance(s, KeepsTypedTexts)]
@@ -497,8 +493,6 @@ class MastApp(QueuedInputApp):
         """Return the screen of the action tables that a screen shows."""
         return getattr(screen, "where", Where.EVERYWHERE)
 
-    # Keys
-
     @property
     def keys_set(self) -> dict[str, tuple[str, ...]]:
         """The keys that the user has set, by the ids of actions."""
@@ -512,8 +506,6 @@ class MastApp(QueuedInputApp):
     def busy_with_input(self) -> bool:
         """True while an input event is handled or something is saved."""
         return not self.input_queue.idle or not self.writes.idle
-
-    # Traces
 
     @property
     def catalog(self) -> Catalog:
@@ -567,8 +559,6 @@ class MastApp(QueuedInputApp):
             screen.reset_queue()
             if shows_trace(screen):
                 self._attach_session(screen, replaces_session=True)
-
-    # The workspace
 
     @work(thread=True, group="workspace", exclusive=True)
     def open_workspace(self, *, trusted: bool = False) -> None:
@@ -643,8 +633,6 @@ class MastApp(QueuedInputApp):
     def on_unmount(self) -> None:
         """Stop watching the workspace."""
         self.workspace.stop_watching()
-
-    # Judges
 
     @property
     def judge_at_work(self) -> RunningJudge | None:

@@ -214,8 +214,6 @@ class MainScreen(MovesLines, Screen[None]):
         """The app, with the services that screens share."""
         return context_of(self)
 
-    # News from the app
-
     def refresh_rows(self) -> None:
         """Show added, changed and removed traces."""
 
@@ -240,8 +238,6 @@ class MainScreen(MovesLines, Screen[None]):
     def leave_for_a_while(self) -> None:
         """Write pending changes before another screen opens above this one."""
 
-    # Requests of the app
-
     def go_to_place(self, text: str) -> bool:
         """Go to a span or trace by its number, key or name; return False for an unknown one."""
         return False
@@ -249,8 +245,6 @@ class MainScreen(MovesLines, Screen[None]):
     def report_to_write(self) -> ReportToWrite | RunsToWrite | None:
         """Return the report or run on screen that can be exported, or None."""
         return None
-
-    # Keys
 
     @property
     def asks(self) -> bool:
@@ -289,8 +283,6 @@ class MainScreen(MovesLines, Screen[None]):
     def action_close(self) -> None:
         """Go back, as Escape does."""
         self.action_back()
-
-    # The first and the last line
 
     def right_title_parts(self) -> tuple[str, ...]:
         """Return the parts at the right of the first line.

@@ -279,8 +279,6 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         keys = f"{key_of('open_codes.open')} opens  {key_of('open_codes.new_mode')} makes a mode"
         self.describe(group.name, text, keys)
 
-    # Keys
-
     def action_open(self) -> None:
         """Open the trace of the open code under the cursor at its span."""
         row = self.main_list.row

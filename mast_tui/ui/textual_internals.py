@@ -141,8 +141,6 @@ class TextualApp(App[None]):
     crash: str | None = None
     """The line about the unexpected error that ended the app, with the file of the log."""
 
-    # The terminal's focus
-
     async def on_event(self, event: events.Event) -> None:
         """Handle an event, except a change of the terminal's focus.
 
@@ -156,8 +154,6 @@ class TextualApp(App[None]):
             self.screen.refresh()
         if not isinstance(event, events.AppFocus | events.AppBlur):
             await super().on_event(event)
-
-    # Styles
 
     def __init__(self) -> None:
         count_spacing_marks()
@@ -177,8 +173,6 @@ class TextualApp(App[None]):
         for path in screen.css_path:
             self.add_styles(Path(path))
         super()._load_screen_css(screen)
-
-    # Unexpected errors
 
     def worker_failed(self, worker: Worker[Any], message: str) -> None:
         """Report that background work has failed. An app overrides this method.
@@ -205,8 +199,6 @@ class TextualApp(App[None]):
             self.crash = log_error(error)
             self._return_code = 1
             self._close_messages_no_wait()
-
-    # The terminal and the process
 
     def action_suspend_process(self) -> None:
         """Suspend the whole process group until the shell continues it.

@@ -90,8 +90,6 @@ IndexOf = Callable[[str], int | None]
 QUOTE_CHARS: Final = 30
 """The most code points of a quote in the text of a target."""
 
-# Numbers and names
-
 
 def joined(names: Sequence[str]) -> str:
     """Join names to a phrase: ``a``, ``a and b``, ``a, b and c``."""
@@ -149,9 +147,6 @@ def name_within(name: str, cells: int) -> str:
     return f"{set_cell_size(file_name, begin_cells)}…{last_cells(file_name, end_cells)}"
 
 
-# Targets
-
-
 def span_text(key: str, index_of: IndexOf) -> str:
     """Return the number of a span from 1 (``#3``), or its key if the span is not in the trace.
 
@@ -195,9 +190,6 @@ def places_text(
     """
     places = [place_text(target, index_of, quoted=quoted) for target in targets[:most]]
     return ", ".join(places) + (" …" if len(targets) > most else "")
-
-
-# Titles and paragraphs
 
 
 def plain_title(text: str) -> Text:

@@ -113,8 +113,6 @@ class Database(ABC):
     def close(self) -> None:
         """Close the workspace; later uses raise. Committed data is safe without this."""
 
-    # Transactions
-
     @property
     def within(self) -> bool:
         """True if the caller is within a transaction."""
@@ -305,8 +303,6 @@ class Database(ABC):
         """
         return None  # the class for servers returns an outbox
 
-    # The whole of it
-
     @abstractmethod
     def check_exists(self) -> None:
         """Raise ``WorkspaceGone`` if the open files are no longer at their paths."""
@@ -348,8 +344,6 @@ class Database(ABC):
                 f"{self.name}: the server shows annotators only their own work, but this needs "
                 "everyone's; ask the lead"
             )
-
-    # The team
 
     def team(self) -> tuple[Member, ...]:
         """Return the members of the team by name.

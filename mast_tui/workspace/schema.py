@@ -67,7 +67,6 @@ events: Final = Table(
     Index("events_of_work", "annotator", "trace_id", "taxonomy", "seq"),
 )
 
-# State that follows from the events
 
 labels: Final = Table(
     "labels",
@@ -201,7 +200,6 @@ STATE_TABLES: Final = (
     guidelines,
 )
 
-# Registers
 
 taxonomies: Final = Table(
     "taxonomies",

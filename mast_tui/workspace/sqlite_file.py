@@ -116,8 +116,6 @@ class SqliteFile(Database):
             if has_lock:
                 self._write_lock.release()
 
-    # Transactions
-
     @contextmanager
     def _open_reader(self) -> Iterator[Connection]:
         """Open a connection for one read; in memory there is only one connection."""
@@ -176,8 +174,6 @@ class SqliteFile(Database):
 
     def _commit(self) -> None:
         self._writer_driver.execute("COMMIT")
-
-    # The file
 
     def check_exists(self) -> None:
         """Raise ``WorkspaceGone`` if the open files are no longer at their paths."""
@@ -283,8 +279,6 @@ class SqliteFile(Database):
         ):
             log.unlink(missing_ok=True)
             self.path.with_name(self.path.name + "-shm").unlink(missing_ok=True)
-
-    # Connections
 
     def _make_engine(self, *, reads_only: bool) -> Engine:
         """Return an engine of SQLAlchemy for reading, or for the writing connection."""
@@ -401,8 +395,6 @@ class SqliteFile(Database):
             if time.monotonic() > give_up_at:
                 return
             pause(0.02)
-
-    # Error messages
 
     def _workspace_error(self, error: BaseException) -> WorkspaceError:
         message = str(error)

@@ -194,8 +194,6 @@ class Workspace:
         """Return a new id (UUID of version 7), greater than earlier ones."""
         return self._ids.new()
 
-    # The whole workspace
-
     check_exists = by_database(Database.check_exists)
     changed_elsewhere = by_database(Database.changed_elsewhere)
 
@@ -263,8 +261,6 @@ class Workspace:
 
     move_to = by_database(Database.move_to)
 
-    # The team
-
     @property
     def member(self) -> Member | None:
         """The connected member of a team; None for a file and for the owner."""
@@ -310,12 +306,8 @@ class Workspace:
 
     shows_who_is_connected = by_database(Database.shows_who_is_connected)
 
-    # Settings
-
     get_setting = reading(register.get_setting)
     set_setting = writing(register.set_setting)
-
-    # Taxonomies
 
     def add_taxonomy(self, taxonomy: Taxonomy, *, in_use: bool = True) -> None:
         """Store a taxonomy, or a revision of its texts if they differ from the stored texts.
@@ -373,8 +365,6 @@ class Workspace:
             if record.format == import_register.MIGRATION and record.state is ImportState.FINISHED
         }
         return tuple(ref for ref in self.used_taxonomies() if ref not in migrated)
-
-    # Traces
 
     def register_trace(self, record: TraceRecord) -> str:
         """Store a trace, or update the stored one, and return its id in this workspace.
@@ -452,8 +442,6 @@ class Workspace:
         }
         self.keep_span_indices({trace_id: changed_indices})
 
-    # Annotators
-
     def add_annotator(self, name: str, kind: AnnotatorKind) -> None:
         """Add an annotator, or change the kind of a stored one from ``imported`` to ``human``.
 
@@ -468,8 +456,6 @@ class Workspace:
 
     add_annotators = writing(register.add_annotators)
     annotators = reading(register.annotators)
-
-    # Events
 
     append = recording.append
     send_waiting = recording.send_waiting
@@ -722,13 +708,9 @@ class Workspace:
 
     guidelines = reading(queries.guidelines)
 
-    # Judges
-
     judgements = reading(queries.judgements)
     label_counts = reading(queries.label_counts)
     waiting_counts = reading(queries.waiting_counts)
-
-    # Imports
 
     imports = reading(import_register.imports)
 
@@ -772,8 +754,6 @@ class Workspace:
     import_works = reading(import_register.works)
     imported_event_ids = reading(import_register.imported_event_ids)
 
-    # Runs of judges
-
     def start_run(
         self, judge: str, taxonomy: str, *, note: str = "", settings: RunSettings | None = None
     ) -> str:
@@ -807,8 +787,6 @@ class Workspace:
     add_run = writing(run_register.add_run)
     runs = reading(run_register.runs)
     run_examples = reading(run_register.examples)
-
-    # Answers of models
 
     record_asked = writing(run_register.add_asked)
     find_answer = reading(run_register.find_answer)

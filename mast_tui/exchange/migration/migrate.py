@@ -236,8 +236,6 @@ class CarriedWork:
             created_at=event.at,
         )
 
-    # A pass
-
     def _carried_changes(self, carried_pass: _CarriedPass) -> Iterator[Fact]:
         """Update a pass under the new codebook, and yield the changes as facts."""
         earlier = carried_pass.new
@@ -374,8 +372,6 @@ class CarriedWork:
         unsure = tuple(mode for mode in judged if verdicts.get(mode) is VerdictValue.UNSURE)
         return Judged(judged, absent, fact.run, unsure)
 
-    # Modes to check again
-
     def _reopening_events(self, last: Event) -> Iterator[NewEvent]:
         """Yield the events that ask for a check of modes in the last labelling pass.
 
@@ -422,8 +418,6 @@ class CarriedWork:
                 or self._value_from_old_modes(old_modes, carried_pass) is VerdictValue.PRESENT
             )
         )
-
-    # Decisions
 
     def _after_decision(self, fact: Decided, trace_id: str | None) -> Iterator[Fact]:
         """Apply a decision under the old codebook, and yield the changes under the new one."""

@@ -187,8 +187,6 @@ class TraceCases:
         document = json.dumps([self.taxonomy.ref, self.trace_id, case_id, labels])
         return hashlib.sha256(document.encode()).hexdigest()
 
-    # The cases
-
     @cached_property
     def disputed(self) -> Sequence[AdjudicationCase]:
         """The open and decided cases of all modes."""
@@ -278,8 +276,6 @@ class TraceCases:
     def changed_count(self) -> int:
         """The number of decided conflicts with a changed answer."""
         return sum(self.has_changed(case) for case in self._counted_cases)
-
-    # The panes of a case
 
     def view(self, case: AdjudicationCase) -> CaseView:
         if case.agreed is not None:
@@ -429,8 +425,6 @@ class TraceCases:
             for index, note in sorted((i, note) for i, note in indexed_notes if i is not None)
             if any(indices is not None and index in indices for indices in ranges)
         )
-
-    # The row of a case
 
     @cached_property
     def rows(self) -> Sequence[QueueRow]:
@@ -650,9 +644,6 @@ def source_text(decisions: Sequence[Decision], names: SideNames) -> str:
     return f", as {joined(names.listed(sorted(sides)))}"
 
 
-# The sides of a case
-
-
 def _changed_remarks(
     earlier: SideAnswer | None, side: SideAnswer, index_of: IndexOf, *, omit_verdict: bool
 ) -> list[str]:
@@ -732,9 +723,6 @@ def _side_place(target: Target, labels: Sequence[Label], index_of: IndexOf) -> S
         note=label.note if label is not None else "",
         extra=" · ".join(facts),
     )
-
-
-# The queue
 
 
 @dataclass(frozen=True, slots=True)

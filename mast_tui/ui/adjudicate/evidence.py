@@ -176,8 +176,6 @@ class EvidencePanes:
         if marked_place is not None and self.trace is not None and self.fixed_end_index is None:
             self._show_target(self.trace, marked_place.target)
 
-    # A boundary that is moved
-
     def move_boundary(self, target: Target | None = None) -> None:
         """Begin to move the end of a range of spans with the cursor, or switch to its other end.
 

@@ -54,8 +54,6 @@ class Queue:
         self._ordered_entries: list[QueueEntry] = []
         """The entries of ``contents`` in the order of the list."""
 
-    # What is under the cursor
-
     @property
     def row(self) -> QueueRow | None:
         """The row under the cursor."""
@@ -118,8 +116,6 @@ class Queue:
             return cases is not None and self._is_busy(cases.presence_key(row.case_id or ""))
 
         return self.lines.next_open(start, step, postpone=is_busy)
-
-    # What is listed
 
     @property
     def was_read(self) -> bool:
@@ -257,8 +253,6 @@ class Queue:
                 letters=letters_of(work.trace_sides, self.contents.study),
             )
         self.show()
-
-    # Progress
 
     def undisputed_counts(self) -> tuple[int, int]:
         """Return the number of verdicts on which people agree, and of verdicts by one person."""

@@ -287,8 +287,6 @@ class AdjudicateScreen(BaseScreen):
         if news_text:
             self._show_lasting_message(news_text)
 
-    # Presence of others
-
     def presence_changed(self) -> None:
         """Show in the title who is at the same case."""
         self.show_title()
@@ -314,8 +312,6 @@ class AdjudicateScreen(BaseScreen):
     def _leave_case(self) -> None:
         """Tell others that the adjudicator has left the case."""
         self._move_presence(None)
-
-    # Texts
 
     def show_title(self) -> None:
         """Show the progress, and the adjudicator."""
@@ -377,8 +373,6 @@ class AdjudicateScreen(BaseScreen):
             f"Another person labels here with\n{self.mast.options.command_of_another()}\n\n"
             "mast-tui import adds labels from files."
         )
-
-    # The row under the cursor
 
     def row_moved(self) -> None:
         """Show the row under the cursor, and drop a boundary that was moved."""
@@ -496,8 +490,6 @@ class AdjudicateScreen(BaseScreen):
             self._visible_trace_id = None  # so that the trace is shown again, now with its spans
             self._show_row()
 
-    # Moving
-
     def action_conflict(self, step: int) -> None:
         """Move to the next or previous open conflict."""
         if not self._go_to_open(step):
@@ -596,8 +588,6 @@ class AdjudicateScreen(BaseScreen):
         else:
             super().action_back()
 
-    # The list
-
     def action_names(self) -> None:
         """Switch between letters and names for the sides."""
         are_hidden = not self.queue.names_hidden
@@ -685,8 +675,6 @@ class AdjudicateScreen(BaseScreen):
         self.hints.say(
             f"You have begun to label this trace: finish it ({key}), then adjudicate", error=True
         )
-
-    # Deciding
 
     async def _adjudication_of(self, trace_id: str) -> Adjudication | None:
         """Return the adjudicator's work on a trace, from a cache if possible.
@@ -1150,8 +1138,6 @@ class AdjudicateScreen(BaseScreen):
         text = f"{verdict}{location}".strip()
         return f"{self._mode_title(decisions[0].mode)}: {text}{source_text(decisions, cases.names)}"
 
-    # Reasons
-
     @piece_of_work
     async def action_reason(self) -> None:
         """Write the reason for the decision under the cursor, or for the last decision."""
@@ -1233,8 +1219,6 @@ class AdjudicateScreen(BaseScreen):
         result = "reason saved" if text.strip() else "no reason"
         self.hints.say(" · ".join(filter(None, (self.hints.message, result))))
 
-    # The judge
-
     @property
     def _judge_first(self) -> bool:
         study = self.queue.contents.study
@@ -1287,8 +1271,6 @@ class AdjudicateScreen(BaseScreen):
         self._show_row()
         return True
 
-    # Undo
-
     def action_undo(self) -> None:
         """Undo the last decision of this session, or else the last one on this trace."""
         self._undo_or_redo(self._undo_trace_ids, self._redo_trace_ids, undo=True)
@@ -1335,8 +1317,6 @@ class AdjudicateScreen(BaseScreen):
             if undo
             else f"Redone on {name}"
         )
-
-    # Boundaries
 
     @property
     def asks(self) -> bool:
@@ -1388,8 +1368,6 @@ class AdjudicateScreen(BaseScreen):
             self.evidence.timeline.focus()
         self.evidence.move_boundary(self._boundary_target)
         self._prompt_boundary()
-
-    # Guidelines
 
     def action_guidelines(self) -> None:
         """Open the guidelines of the mode under the cursor."""

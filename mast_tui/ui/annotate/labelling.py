@@ -207,8 +207,6 @@ class Labelling(ScreenPart):
         self._is_choosing = False
         """True while the last line asks which label to use."""
 
-    # Questions in the last line
-
     @property
     def is_asking(self) -> bool:
         """True if the user must choose a label, complete a mode, or mark a new target."""
@@ -280,8 +278,6 @@ class Labelling(ScreenPart):
                 f"edit: {self._marking.keys_to_use_target} · {target_keys} "
                 f"· {self._key_of('everywhere.back')} cancels"
             )
-
-    # Typing a mode
 
     def add_digit(self, digit: str) -> None:
         """Add a digit. Once a mode is complete, add its label or set its verdict."""
@@ -459,8 +455,6 @@ class Labelling(ScreenPart):
         self._screen.mast.ask(
             ModeFinder(taxonomy), lambda slug: self.label_with(taxonomy.mode(slug))
         )
-
-    # Leaving and undoing
 
     @property
     def is_waiting(self) -> bool:

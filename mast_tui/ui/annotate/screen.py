@@ -81,7 +81,6 @@ from mast_tui.ui.wording import origin_title, plain_title, span_title_parts, tra
 from mast_tui.writes import HeldKeys
 
 if TYPE_CHECKING:
-
     from mast_tui.session import Change, Session
     from mast_tui.ui.annotate.text_screen import Subject
 
@@ -128,8 +127,6 @@ class Panes:
         self.divide()
         self._screen.timeline.show_bar(self._settings.time_bar)
 
-    # The text alone
-
     @property
     def is_reading(self) -> bool:
         """True if the text of a span fills the window."""
@@ -161,8 +158,6 @@ class Panes:
                 self._screen.set_focus(timeline)
             timeline.show_row(timeline.cursor, in_upper_third=True)
             self._screen.show_span()
-
-    # The heights of timeline and text
 
     def move_split(self, step: int) -> None:
         """Make the text one step higher, or lower for a negative step.
@@ -210,8 +205,6 @@ class Panes:
         share = self._text_share
         self._screen.timeline.styles.height = f"{100 - share}fr"
         self._screen.span_view.styles.height = f"{share}fr"
-
-    # The time bar
 
     def toggle_bar(self) -> None:
         """Show or hide the time bar."""
@@ -610,8 +603,6 @@ class AnnotateScreen(MainScreen, RenderCache):
         self.modes.show_taxonomy(self.state.taxonomy)
         self.call_after_refresh(self.show_definition)
 
-    # The trace and the session
-
     @property
     def trace(self) -> Trace | None:
         """The open trace, or None."""
@@ -809,8 +800,6 @@ class AnnotateScreen(MainScreen, RenderCache):
         if span_exists:
             self.show_span()
         return span_exists
-
-    # Services for the parts
 
     @property
     def typing(self) -> bool:

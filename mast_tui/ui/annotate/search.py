@@ -241,8 +241,6 @@ class Search(ScreenPart):
         """The matches in the text of the span ``_match_ranges_index``."""
         self._match_ranges_index = -1
 
-    # The line
-
     @property
     def is_open(self) -> bool:
         """True if the search line is on screen."""
@@ -311,8 +309,6 @@ class Search(ScreenPart):
         self.close()
         self.start(needle="")
         return was_active
-
-    # Searching
 
     def clear(self) -> None:
         """Stop the search and remove its matches."""
@@ -446,8 +442,6 @@ class Search(ScreenPart):
         timeline.redraw_where(lambda row: timeline.rows.index_at(row) in changed_hits)
         self._screen.overview.show_matches(self._state.hits.indices)
 
-    # Going to matches
-
     def go_to_next(self, step: int) -> None:
         """Go to the next or previous match, in this span or in another one.
 
@@ -541,8 +535,6 @@ class Search(ScreenPart):
             self._match_ranges_index = index
             self._screen.show_highlights()
             self._reveal_match()
-
-    # Messages
 
     def _show_status(self) -> None:
         """Show the progress or the number of the current match in the last line."""

@@ -326,8 +326,6 @@ class Marking(ScreenPart):
         self._screen.go_to(other_end)
         self.mark(Selection(range_from=cursor))
 
-    # Words
-
     def begin_quote(self) -> None:
         """Begin to mark words at the first visible word of the text.
 

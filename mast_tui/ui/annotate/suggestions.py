@@ -746,8 +746,6 @@ class Suggestions(ScreenPart):
             self._screen.arrival.index = index
             self._screen.go_to(index)
 
-    # The panel
-
     def show_panel(self) -> None:
         """Show the suggestion under the cursor, or how to get to one."""
         session = self._state.session
@@ -799,8 +797,6 @@ class Suggestions(ScreenPart):
             key = self._key_of("annotate.answer_many")
             return f"All that wait are hidden ({hidden_count}): {key}, then w shows them"
         return _no_suggestion_text(session, self._screen.mast)
-
-    # Many at once
 
     def answer_many(self) -> None:
         """Ask which suggestions to answer together, and how."""

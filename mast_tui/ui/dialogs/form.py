@@ -295,8 +295,6 @@ class Form(Dialog[None]):
         super().say_below(text, error=error)
         self.query_one("#about").display = True
 
-    # Fields
-
     @on(events.DescendantFocus)
     def _field_changed(self, event: events.DescendantFocus) -> None:
         """Show the help of the field with the focus, or its error."""

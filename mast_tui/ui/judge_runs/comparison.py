@@ -596,8 +596,6 @@ class ComparisonScreen(OpensTraces):
             second_title = f"B {judge_name(self._second.judge)}"
         self.title_bar.show((first_title, f"beside {second_title}"), self.right_title_parts())
 
-    # Comparing
-
     def _read_comparison(self, opened: OpenWorkspace) -> None:
         """Compare the runs, or the run with the gold, in a worker; show the result or the error."""
         open_traces = list(self.mast.catalog.traces.values())
@@ -638,8 +636,6 @@ class ComparisonScreen(OpensTraces):
         if self.focused is None:
             self.main_list.focus()
         self._show_cases()
-
-    # Showing
 
     @property
     def _mode_slug(self) -> str:
@@ -720,8 +716,6 @@ class ComparisonScreen(OpensTraces):
             return
         read_lines = partial(reason_lines, opened, self._comparison, case)
         self.work.run("reasons", lambda: "\n".join(read_lines()), show_text, show_text)
-
-    # Keys
 
     @on(VirtualLines.Chosen, "#cases")
     def action_open(self) -> None:

@@ -740,8 +740,6 @@ class RunsScreen(TableScreen[RunView]):
             f"{key_of('runs.text_down')} {key_of('runs.text_up')} scroll",
         )
 
-    # Keys
-
     def action_open(self) -> None:
         """Show the traces of the run under the cursor."""
         view = self._chosen_run()

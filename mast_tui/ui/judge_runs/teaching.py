@@ -430,8 +430,6 @@ class TeachingScreen(TableScreen[JudgeError]):
         ]
         self.describe(f"The change of the prompt: {planned.tokens:+,} tokens", "\n".join(lines))
 
-    # Keys
-
     def action_choose(self) -> None:
         """Choose the error under the cursor as an example, or remove it from the examples."""
         error = self.main_list.row

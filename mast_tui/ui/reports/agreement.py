@@ -203,8 +203,6 @@ class AgreementScreen(ReportScreen):
         self.spans: SpanFigures | None = None
         self.judge: JudgeFigures | None = None
 
-    # Counting
-
     def start(self, opened: OpenWorkspace) -> None:
         """Compute the figures of people again, and those of the judge if its page is open."""
         passes = self.passes
@@ -290,8 +288,6 @@ class AgreementScreen(ReportScreen):
         if self.page == JUDGE:
             self.hints.clear()
             self.show()
-
-    # Showing
 
     @property
     def _hidden_ids(self) -> tuple[str, ...]:
@@ -420,8 +416,6 @@ class AgreementScreen(ReportScreen):
 
         return _compute_report
 
-    # Source traces
-
     def list_sources(self, sources: Sources) -> Callable[[OpenWorkspace], Listing | None]:
         """Return a function that lists the source traces of a figure, those with differences first.
 
@@ -440,8 +434,6 @@ class AgreementScreen(ReportScreen):
             return listing_of(traces, opened.taxonomy, trace_names(opened.workspace.traces()))
 
         return list_traces
-
-    # Choices
 
     def action_passes(self) -> None:
         """Switch between first and last passes."""
@@ -727,9 +719,6 @@ def _judges_and_references(opened: OpenWorkspace) -> JudgeFigures:
     judges = tuple(name for name in names if name in active_judges)
     people = tuple(name for name in names if name in finished_by and annotator_kind(name).is_person)
     return JudgeFigures(judges=judges, references=(GOLD, *people))
-
-
-# Texts in place of figures
 
 
 def single_trace_text(agreement: Agreement) -> str:

@@ -293,8 +293,6 @@ class ReportLines(VirtualLines):
         self._chosen_by_table: dict[str, str] = {}
         self._unfolded: set[str] = set()
 
-    # Contents
-
     @property
     def row_count(self) -> int:
         """The number of lines of all tables and texts."""
@@ -424,8 +422,6 @@ class ReportLines(VirtualLines):
         key = self._chosen_by_table.get(table.id)
         return key if key in choices else choices[0]
 
-    # The cursor
-
     def move_to(self, row: int, *, in_upper_third: bool = False) -> None:
         """Move the cursor to a line, or else to the nearest line that it can be on.
 
@@ -505,8 +501,6 @@ class ReportLines(VirtualLines):
             self._choose_column(line.table, key)
             self.move_to(number)
             event.prevent_default()
-
-    # Drawing
 
     def render_line(self, y: int) -> Strip:
         """Render a line of the widget; the first keeps the column titles of a scrolled table."""
@@ -657,9 +651,6 @@ def _table_lines(table: Table) -> Iterator[Line]:
             yield Line(table, text=RULE, style="quiet")
         for row in group:
             yield Line(table, row)
-
-
-# Columns fitted to a width
 
 
 @dataclass(frozen=True, slots=True)

@@ -266,8 +266,6 @@ class ReportScreen(TablesScreen):
             self._was_left = False
             self.mast.workspace.when_ready(self.start_changed)
 
-    # Changes by others
-
     def announce_start(self, opened: OpenWorkspace) -> None:
         """Show that the report is being computed, and count changes from now on."""
         self.hints.prompt(COUNTING_TEXT)
@@ -313,8 +311,6 @@ class ReportScreen(TablesScreen):
     def action_anew(self) -> None:
         """Compute the whole report again."""
         self.mast.workspace.when_ready(self.start)
-
-    # Hidden traces
 
     def show_look_hint(self, can_look: bool) -> None:
         """Show the hint of the key for hidden traces first, or leave it out."""
@@ -364,8 +360,6 @@ class ReportScreen(TablesScreen):
         """Return the report for an export, or None while there are no figures."""
         compute_report = self.whole_report()
         return None if compute_report is None else ReportToWrite(self.where.value, compute_report)
-
-    # Showing
 
     def show_title(self) -> None:
         """Show the parts of the title, and the annotator."""
@@ -453,8 +447,6 @@ class ReportScreen(TablesScreen):
         if not self._open_page.intervals_pending:  # until then a hint says so
             self.hints.clear()
 
-    # Keys
-
     def action_show_page(self, page: str) -> None:
         """Show a page, and compute its figures if needed."""
         self.page = page
@@ -541,8 +533,6 @@ class TracesScreen(TablesScreen):
         while self._delayed_actions:
             self._delayed_actions.pop(0)()
 
-    # Showing
-
     def _show_title(self) -> None:
         facts = () if self._listing is None else self._listing.facts
         self.title_bar.show((self._figure, *facts), self.right_title_parts())
@@ -570,8 +560,6 @@ class TracesScreen(TablesScreen):
             keys.append(f"{key_of('agreement_traces.differing')} only where they differ")
         title = listing.titles.get(line.row.id, line.row.id)
         self.describe(title, row_text(line.table, line.row), " · ".join(keys))
-
-    # Keys
 
     def action_differing(self) -> None:
         """Switch between all traces and those on which the sides of the figure differ.

@@ -190,8 +190,6 @@ class SignaturesScreen(ReportScreen):
         self._planning: tuple[Figure, ...] | None = None
         """The figures for planning an experiment; None if they have not been computed yet."""
 
-    # Counting
-
     def start(self, opened: OpenWorkspace) -> None:
         """Compute the figures of the current choice."""
         choice = self.choice
@@ -256,8 +254,6 @@ class SignaturesScreen(ReportScreen):
         self._planning = figures
         if self.page == EXPERIMENT:
             self.show()
-
-    # Showing
 
     def title_parts(self) -> tuple[str, ...]:
         """Return the group with its position, the annotator, and the traces by outcome."""
@@ -434,8 +430,6 @@ class SignaturesScreen(ReportScreen):
 
         return _compute_report
 
-    # Source traces
-
     def list_sources(self, sources: Sources) -> Callable[[OpenWorkspace], Listing | None]:
         """Return a function that lists the source traces of a figure.
 
@@ -459,8 +453,6 @@ class SignaturesScreen(ReportScreen):
             return None
         traces = self._group_report.failing.traces
         return next((trace.location for trace in traces if trace.trace_id == row), None)
-
-    # Choices
 
     @property
     def _figures_by_group(self) -> Mapping[str, FigureTable]:
@@ -693,9 +685,6 @@ def _experiment_of_groups(inputs: SignatureInput) -> tuple[Experiment, FigureInd
     except WorkspaceError:
         return None
     return experiment, FigureIndex(experiment_figures(experiment))
-
-
-# Texts besides figures
 
 
 def counted_labels_title(signatures: Signatures) -> str:

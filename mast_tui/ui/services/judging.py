@@ -346,8 +346,6 @@ class JudgingRequest:
         self._chosen_setting = f"judge.chosen:{opened.annotator}"
         """The name of the setting for the judge that the annotator chose last."""
 
-    # The choice
-
     async def choose_judge(self) -> None:
         """Ask which judge to run, and start it; remember the choice.
 
@@ -482,8 +480,6 @@ class JudgingRequest:
             self._start_model(plan.with_allowance(tokens))
 
         self._app.writes.do(record_and_start)
-
-    # The run
 
     def _start_rules(self, hint: str) -> None:
         def run() -> None:

@@ -179,8 +179,6 @@ class WorkspaceService:
         self._copy_refused = False
         """Whether the user has refused to write a new file for the missing one."""
 
-    # Opening
-
     def open(self, *, trusted: bool) -> None:
         """Open the workspace, then ask who labels.
 
@@ -341,8 +339,6 @@ class WorkspaceService:
             self._app.traces.mask(opened.masks)
         return opened
 
-    # Requests of screens
-
     def when_ready(self, work: Callable[[OpenWorkspace], object]) -> None:
         """Call a function with the workspace, now or once it is open.
 
@@ -427,8 +423,6 @@ class WorkspaceService:
         except MastError as error:
             self._app.show_error(str(error))
             return None
-
-    # The file of the open workspace
 
     def check_exists(self) -> None:
         """Check that the file of the workspace still exists, and offer to write a new file

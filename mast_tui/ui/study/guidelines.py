@@ -307,8 +307,6 @@ class GuidelinesScreen(OpensTraces):
         if self.query(TitleBar):
             self.show_title()
 
-    # Reading
-
     def _read_page(self, opened: OpenWorkspace) -> None:
         """Read the page in a worker, and show it.
 
@@ -360,8 +358,6 @@ class GuidelinesScreen(OpensTraces):
         self.main_list.show(paragraphs, keep_cursor=keep_cursor)
         self.main_list.border_subtitle = plain_title(_counts_text(page))
         self.main_list.focus()
-
-    # Keys
 
     def action_entry(self) -> None:
         """Move to the next guideline or case."""

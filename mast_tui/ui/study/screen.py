@@ -553,8 +553,6 @@ class StudyScreen(TableScreen[StudyRow]):
             parts.append(progress_text(self.view))
         self.title_bar.show(tuple(parts), self.right_title_parts())
 
-    # Setting it up
-
     def action_set_up(self) -> None:
         """Open the form of the study, or show an error if no workspace is open."""
         self.mast.workspace.when_ready_or_refuse(self._open_setup_form, "nothing can be set up")
@@ -634,8 +632,6 @@ class StudyScreen(TableScreen[StudyRow]):
             {key: partial(add, selection) for key, selection in selection_by_key.items()},
             default="y",
         )
-
-    # Annotators
 
     @piece_of_work
     async def action_join(self) -> None:

@@ -287,8 +287,6 @@ def _cut_to_range(parts: Iterable[TextPart], start: int, end: int) -> Iterator[T
             yield TextPart(part_start, part_end, part.name)
 
 
-# Fences and hunks
-
 FENCE: Final = "fence"
 _LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
 _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*\{?\.?([\w+#-]*)[^`\n]*$")
@@ -392,8 +390,6 @@ class _LineClassifier:
             return True
         return False
 
-
-# Lines
 
 _HEADING: Final = re.compile(r" {0,3}#{1,6} +(?=\S)")
 _RULE: Final = re.compile(r" {0,3}(?:-{3,}|\*{3,}|_{3,}|={3,})\s*$")
@@ -500,8 +496,6 @@ _LINE_PARTS: Final[Mapping[str, Callable[[str], Iterator[TextPart]]]] = {
 }
 
 
-# Programs
-
 _NAMES_OF_TOKENS: Final = {
     "Token.Comment": "comment",
     "Token.Keyword": "keyword",
@@ -550,8 +544,6 @@ def _lexed_parts(lexer: Any, code: str, code_start: int) -> Iterator[TextPart]:
             start = code_start + offset
             yield TextPart(start, start + len(value), name)
 
-
-# A terminal's colours
 
 _HUES: Final = ("", "red", "green", "yellow", "blue", "magenta", "cyan", "")
 """The names of a terminal's eight colours; black and white have none."""

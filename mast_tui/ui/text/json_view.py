@@ -188,8 +188,6 @@ class PrettyText:
         # Long strings and strings with line breaks are regions with their own syntax.
         self._string_regions: list[TextRegion] = []
 
-    # The formatted part
-
     @property
     def complete(self) -> bool:
         """True if the whole source is formatted, or is no JSON."""
@@ -231,8 +229,6 @@ class PrettyText:
             self._shown_parts.append(part)
             self._new_texts = []
 
-    # Like a string
-
     def __len__(self) -> int:
         return self._shown_side.end + len(self.source) - self._source_side.end
 
@@ -270,8 +266,6 @@ class PrettyText:
     def endswith(self, part: str, /) -> bool:
         """Check if the text ends with ``part``."""
         return self[len(self) - len(part) :] == part
-
-    # Regions with one syntax
 
     def region_at(self, offset: int) -> TextRegion:
         """Return the region of the string around an offset, or of the JSON between two strings.
@@ -312,8 +306,6 @@ class PrettyText:
             return self._file_syntax
         return UNFOLDED.get(self._key, OUTPUT)
 
-    # Conversion of offsets
-
     def to_source(self, offset: int) -> int:
         """Return the code point of the source that is shown at an offset."""
         return self._shown_side.convert(offset, self._source_side)
@@ -339,8 +331,6 @@ class PrettyText:
             end: The shown code point after the range.
         """
         return self._shown_side.convert_range(start, end, self._source_side)
-
-    # Formatting
 
     def _add_text(self, text: str, source: int, length: int) -> None:
         """Show a text for a part of the source, and move on to the end of the part.
@@ -535,8 +525,6 @@ class PrettyText:
             shown_until = match.end()
         if shown_until < len(part):
             self._add_text(part[shown_until:], source + shown_until, len(part) - shown_until)
-
-    # JSON in a string
 
     def _format_json_in_string(self, start: int) -> None:
         """Format the content of the string that begins at an offset, if the content is JSON."""

@@ -844,8 +844,6 @@ class Timeline(TimelineLines):
         self._follow_end(trace)
         self._continue_indexing()
 
-    # Reading and indexing in the background
-
     def pause_reading(self) -> bool:
         """Stop background reading until ``resume_reading``, and return True.
 

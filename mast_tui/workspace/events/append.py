@@ -491,9 +491,6 @@ def forget(connection: Connection, ids: Iterable[str]) -> None:
     rebuild(connection, annotators)
 
 
-# Reading events
-
-
 def last_seq_of_annotator(connection: Connection, annotator: str) -> int:
     """Return the sequence number of an annotator's last event; 0 if there is none.
 

@@ -316,8 +316,6 @@ class _StateChanges:
         self._changed_passes.clear()
 
 
-# The indices of spans
-
 _INDEX_TABLE: Final = schema.span_indices
 _UPSERT_INDICES: Final = Insertion(
     _INDEX_TABLE,
