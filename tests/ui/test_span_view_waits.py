@@ -29,6 +29,8 @@ def long(tmp_path: Path) -> Path:
 def _never_at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let texts wait while the cursor moves, on any machine."""
     monkeypatch.setattr(annotate, "SPAN_WAIT", 3600.0)
+    # News from another window would show the span at once.
+    monkeypatch.setattr(annotate.AnnotateScreen, "show_changes_of_others", lambda _: None)
 
 
 def shown_number(on: Stage) -> int:
