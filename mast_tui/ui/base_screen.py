@@ -119,8 +119,8 @@ class BackgroundWork:
 class KeepsTypedTexts:
     """The question before typed texts are lost, for dialogs."""
 
-    _dropped_texts: object = None
-    """The typed texts that the next key drops; None to ask first."""
+    _asked_about: tuple[str, object] | None = None
+    """The key that drops texts if it is pressed again, and these texts; None before a question."""
 
     @property
     def typed_texts(self) -> object:
@@ -138,9 +138,9 @@ class KeepsTypedTexts:
 
     def may_drop_texts(self, key: str) -> bool:
         """Return whether no typed texts are lost, or the user has pressed a key again."""
-        if self.typed_texts in (None, self._dropped_texts):
+        if self.typed_texts is None or self._asked_about == (key, self.typed_texts):
             return True
-        self._dropped_texts = self.typed_texts
+        self._asked_about = (key, self.typed_texts)
         self.say_below(f"Not closed: {key} again closes and drops what you typed.", error=True)
         return False
 

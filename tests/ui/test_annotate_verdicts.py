@@ -54,6 +54,8 @@ async def test_notes_on_labels_and_spans(small: Path) -> None:
         assert label.note == "seen twice"
         await on.press("m", "backspace", "escape", "!", "ctrl+q")
         assert "^q again closes and drops what you typed" in on.text
+        await on.press("escape")  # another key asks anew
+        assert "Esc again closes and drops what you typed" in on.text
         await on.press("escape")
         assert on.session.labels[0].note == "seen twice"
         await on.press("j", "m", *"odd", "enter")
