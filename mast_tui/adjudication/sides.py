@@ -105,17 +105,16 @@ def read_work_by_trace(
     sorted_passes = [finished_pass for _key, finished_pass in sorted(passes.items())]
     works = work_of_passes(workspace, ref, sorted_passes, pass_number="finished", trace_id=trace_id)
     decisions = {
-        trace: counted
-        for trace, trace_decisions in workspace.all_decisions(ref, trace_id=trace_id).items()
-        if (
-            counted := tuple(
-                decision
-                for decision in trace_decisions
-                if study is None or study.counts_decisions_of(decision.decided_by)
-            )
+        trace: tuple(
+            decision
+            for decision in trace_decisions
+            if study is None or study.counts_decisions_of(decision.decided_by)
         )
+        for trace, trace_decisions in workspace.all_decisions(ref, trace_id=trace_id).items()
     }
-    sides_by_trace: dict[str, list[TraceWork]] = {trace: [] for trace in decisions}
+    sides_by_trace: dict[str, list[TraceWork]] = {
+        trace: [] for trace, counted_decisions in decisions.items() if counted_decisions
+    }
     sides_by_trace |= values_by_key((work.trace_id, work) for work in works if is_side(work))
     return {
         trace: TraceSides(
