@@ -162,9 +162,9 @@ class Writes:
         reason = "another program that is writing" if status.waits_for_others else "the disk"
         if status.on_server:
             reason = "the server"
-        unsaved_count = sum(piece.holds > HeldKeys.NOTHING for piece in self._unfinished_pieces)
-        unsaved_text = f" · {counted(unsaved_count, 'change')} not saved" if unsaved_count else ""
-        return f"Waiting for {reason}{unsaved_text}"
+        asked_count = sum(piece.holds > HeldKeys.NOTHING for piece in self._unfinished_pieces)
+        asked_text = f" · {counted(asked_count, 'action')} not done yet" if asked_count else ""
+        return f"Waiting for {reason}{asked_text}"
 
     @property
     def _unfinished_pieces(self) -> tuple[_WorkPiece, ...]:

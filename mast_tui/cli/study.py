@@ -643,8 +643,8 @@ def _report_outside_work(workspace: Workspace, study: Study) -> None:
     outside_text = outside_work_text(workspace, study)
     if outside_text:
         say(
-            f"{workspace.path}: {outside_text} To count it, name them in --annotators; for a study "
-            "apart from it, give --workspace PATH"
+            f"{workspace.path}: {outside_text} For a study apart from this work, give --workspace "
+            "PATH"
         )
 
 

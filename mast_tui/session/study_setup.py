@@ -115,13 +115,15 @@ def count_reassigned_traces(workspace: Workspace, study: Study) -> dict[str, int
     return {name: len(traces) for name, traces in reassigned.items()}
 
 
-def outside_work_text(workspace: Workspace, study: Study) -> str:
-    """Return a sentence on finished traces of people outside a study; empty without any.
+def outside_work_text(workspace: Workspace, study: Study | None) -> str:
+    """Return sentences on finished traces of people outside a study; empty without any.
 
     Args:
         workspace: The workspace of the study.
-        study: The study, which may still be planned.
+        study: The study, which may still be planned; None for no study.
     """
+    if study is None:
+        return ""
     outside_names = {
         info.name
         for info in workspace.annotators()
@@ -131,7 +133,10 @@ def outside_work_text(workspace: Workspace, study: Study) -> str:
     counts_text = _finished_counts_text(outside_names, finished)
     if not counts_text:
         return ""
-    return f"Work outside the study counts in no figure and no gold: {counts_text}."
+    return (
+        f"Work outside the study counts in no figure and no gold: {counts_text}. To count it, name "
+        "these people as annotators of the study, and those who decided as adjudicators."
+    )
 
 
 def earlier_work_text(workspace: Workspace, study: Study) -> str:

@@ -225,13 +225,14 @@ def test_common_options_may_come_before_the_subcommand(cli: Cli, tmp_path: Path)
 def test_labels_from_outside_the_study_count_only_if_named(cli: Cli) -> None:
     cli.ok("study", "set", write_runs(3), "--annotators", "alice,bob", *AS_LEAD)
     traces = sorted({trace for queued in queues(cli, "alice", "bob") for trace in queued})
-    for name in ("alice", "bob"):
-        finish(name, *traces)
     rows = [f"{trace},zoe,,,,failed,1" for trace in traces]
     head = "trace_id,annotator,system,model,benchmark,outcome,1.1"
     Path("zoe.csv").write_text("\n".join([head, *rows]))
     cli.ok("import", "zoe.csv", "--format", "csv-wide", "--allow-new")
-
+    no_gold = cli("export", "--format", "gold", "-o", "gold.json")
+    assert "no one in the study has finished a trace" in no_gold.err and "zoe 3" in no_gold.err
+    for name in ("alice", "bob"):
+        finish(name, *traces)
     agree = cli.json("agree")
     assert agree["annotators"] == ["alice", "bob"]
     assert agree["left_out"]["not_in_study"] == {"zoe": 3}

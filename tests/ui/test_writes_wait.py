@@ -95,7 +95,7 @@ async def test_moves_labels_and_reads_wait_for_another_writer(small: Path, works
             await send(on, "1", "3", "j", "1", "4", "j", "j", "2", "6")
             assert (on.number, on.labels) == (5, set())
             await on.until(lambda: "Waiting for another program" in on.lines[-1])
-            assert "3 changes not saved" in on.lines[-1]
+            assert "3 actions not done yet" in on.lines[-1]
             on.annotate.drawn_spans.write()
         await settle(on.pilot)
         assert (on.labels, on.number) == ({("1.3", 2, 2), ("1.4", 3, 3), ("2.6", 5, 5)}, 5)

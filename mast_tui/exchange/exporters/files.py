@@ -70,7 +70,7 @@ from mast_tui.figures.spans.report import span_figures
 from mast_tui.labels import GOLD, AnnotatorKind, Target, TraceWork, VerdictValue, is_judge
 from mast_tui.output_files import Outputs, is_stream
 from mast_tui.safe_text import one_line
-from mast_tui.session import Viewer, hidden_traces_text, visibility_json
+from mast_tui.session import Viewer, hidden_traces_text, outside_work_text, visibility_json
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Outcome
 from mast_tui.workspace import TraceRecord, Workspace
@@ -474,6 +474,11 @@ def _no_gold_text(request: ExportRequest, hidden_count: int) -> str:
             "there is no settled gold yet: no verdict of two annotators agrees, and no adjudicator "
             "has decided one; --gold all exports the verdicts of one annotator too"
         )
+    outside_text = outside_work_text(
+        request.workspace, request.workspace.study(request.taxonomy.ref)
+    )
+    if outside_text:
+        return f"there is no gold yet: no one in the study has finished a trace. {outside_text}"
     return (
         "there is no gold yet: no one has finished a trace; finish one in the app "
         "(D on an open trace), then export again"

@@ -48,7 +48,7 @@ from mast_tui.labels import (
     is_judge,
 )
 from mast_tui.safe_text import one_line
-from mast_tui.session import status
+from mast_tui.session import outside_work_text, status
 from mast_tui.study.model import Study
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
@@ -734,6 +734,7 @@ class QueueContents:
         entries: The traces in the order of the queue.
         cases: The cases of each trace that the adjudicator may see, by trace id.
         finished: The number of finished traces, by annotator.
+        outside_text: Sentences on finished traces that do not count in the study; empty for none.
         loader: The loader of the traces; None if the queue was not read.
         study: The protocol, or None.
         problem: The error; None if the queue was read.
@@ -744,6 +745,7 @@ class QueueContents:
     entries: tuple[QueueEntry, ...] = ()
     cases: Mapping[str, TraceCases] = field(default_factory=dict)
     finished: Mapping[str, int] = field(default_factory=dict)
+    outside_text: str = ""
     loader: TraceLoader | None = None
     study: Study | None = None
     problem: str | None = None
@@ -817,6 +819,7 @@ def _read_contents(opened: OpenWorkspace, traces: Sequence[Trace]) -> QueueConte
         entries=entries,
         cases=cases,
         finished={row.name: row.finished for row in status(workspace, taxonomy).annotators},
+        outside_text=outside_work_text(workspace, study),
         loader=loader,
         study=study,
         unordered=unordered_count,

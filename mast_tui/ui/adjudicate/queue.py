@@ -278,8 +278,8 @@ class Queue:
         if not self.was_read:
             return []
         locked_count = len(self._locked_rows())
-        # While all conflicts are hidden, "nothing left" would be wrong.
-        parts = self._conflict_counts() if self.cases or not locked_count else []
+        # Without a trace to decide on, "nothing left" would be wrong.
+        parts = self._conflict_counts() if self.cases else []
         # The number of planned retests among the other hidden traces must not be visible.
         begun_count = sum(entry.access is Access.UNFINISHED for entry in self.contents.entries)
         if locked_count > begun_count:

@@ -365,10 +365,12 @@ class AdjudicateScreen(BaseScreen):
                 f"{self.mast.key_of('adjudicate.agreed')} lists them. {self._gold_hint()}."
             )
         counts = [f"{one_line(name)} {count}" for name, count in contents.finished.items() if count]
-        finished_text = f"Finished so far: {joined(counts)}."
+        finished_text = f"Finished so far: {joined(counts)}." if counts else ""
+        if contents.outside_text:
+            finished_text = f"{finished_text}\n{contents.outside_text}".strip()
         return (
             "Nothing to adjudicate: two people must have finished the same trace.\n\n"
-            f"{finished_text if counts else 'Nobody has finished one.'}\n\n"
+            f"{finished_text or 'Nobody has finished one.'}\n\n"
             f"{self.mast.key_of('annotate.finish')} in an open trace finishes it. "
             f"Another person labels here with\n{self.mast.options.command_of_another()}\n\n"
             "mast-tui import adds labels from files."

@@ -37,6 +37,7 @@ from mast_tui.safe_text import one_line
 from mast_tui.session import (
     finished_or_judged_traces,
     library_view,
+    outside_work_text,
     record_reveal,
     visible_traces_for_agreement,
 )
@@ -92,7 +93,8 @@ class PeopleFigures:
         study: The input of the report, or None.
         intervals_pending: Whether intervals are still being computed.
         hidden_ids: The ids of traces that two others have finished and the user has not.
-        finished_counts: The number of finished traces of each person.
+        finished_counts: The number of finished traces of each person whose labels count.
+        outside_text: Sentences on finished traces that do not count in the study; empty for none.
         visible_ids: The ids of the traces that the user may see.
         problem: The reason why nothing could be computed, or None.
         sections: The pages, by the ids of their sections.
@@ -104,6 +106,7 @@ class PeopleFigures:
     intervals_pending: bool = False
     hidden_ids: tuple[str, ...] = ()
     finished_counts: Mapping[str, int] = field(default_factory=dict)
+    outside_text: str = ""
     visible_ids: frozenset[str] = frozenset()
     problem: str | None = None
     sections: Mapping[str, ReportSection] = field(default_factory=dict)
@@ -533,6 +536,7 @@ def compute_people(opened: OpenWorkspace, passes: PassChoice) -> Iterator[People
     without_report = PeopleFigures(
         hidden_ids=tuple(sorted(shared_traces - visible_ids)),
         finished_counts={name: len(traces) for name, traces in finished_by_name.items()},
+        outside_text=outside_work_text(workspace, workspace.study(taxonomy.ref)),
         visible_ids=visible_ids,
     )
     if not compared_traces:
@@ -746,9 +750,13 @@ def no_people_text(people: PeopleFigures, key_of: KeyOf, command: str) -> str:
             f"{one_line(name)} has finished {counted(count, 'trace')}."
             for name, count in people.finished_counts.items()
         ]
+    elif people.outside_text:
+        lines.append("No one in the study has finished a trace.")
     else:
         key = key_of("annotate.finish")
         lines.append(f"No one has finished a trace yet: {key} finishes an open one.")
+    if people.outside_text:
+        lines.append(people.outside_text)
     lines.append("")
     if people.hidden_ids:
         lines.append(f"{hidden_traces_text(len(people.hidden_ids), key_of('agreement.look'))}.")

@@ -40,6 +40,7 @@ from mast_tui.safe_text import one_line
 from mast_tui.session import (
     finished_or_judged_traces,
     library_view,
+    outside_work_text,
     record_reveal,
     visible_traces_for_agreement,
 )
@@ -120,6 +121,7 @@ class Signatures:
         sources: ``GOLD``, and the annotators and judges with labels.
         hidden_ids: The ids of traces that are left out, because answers on them are hidden from the
             user.
+        outside_text: Sentences on finished traces that do not count in the study; empty for none.
         hidden_outcomes: The number of traces whose outcome is hidden.
         names: The names of traces, by id.
         problem: The reason why nothing could be computed, or None.
@@ -132,6 +134,7 @@ class Signatures:
     intervals_pending: bool = False
     sources: tuple[str, ...] = ()
     hidden_ids: tuple[str, ...] = ()
+    outside_text: str = ""
     hidden_outcomes: int = 0
     names: Mapping[str, str] = field(default_factory=dict)
     problem: str | None = None
@@ -652,6 +655,7 @@ def _first_signatures(
         intervals_pending=True,
         sources=(GOLD, *(name for name, traces in traces_by_author.items() if traces)),
         hidden_ids=tuple(sorted(labels.hidden)),
+        outside_text=outside_work_text(workspace, workspace.study(taxonomy.ref)),
         hidden_outcomes=hidden_outcomes,
         names=trace_names(workspace.traces()),
     )
@@ -743,6 +747,11 @@ def _no_labels_text(signatures: Signatures, key_of: KeyOf) -> str:
         )
     if hidden_count:
         return f"{HIDDEN_TEXT}\n\n{hidden_traces_text(hidden_count, key_of('signatures.look'))}."
+    if signatures.choice.labels == GOLD and signatures.outside_text:
+        return (
+            "No one in the study has finished a trace, so there is no gold.\n\n"
+            f"{signatures.outside_text}"
+        )
     if signatures.choice.labels == GOLD:
         return (
             "No one has finished a trace yet, so there is no gold.\n\n"

@@ -426,7 +426,7 @@ def preview_text(
         planned: The study to set up.
         changed: The title of each changed field, with its old and new text.
         lost_traces: The number of begun traces that each annotator loses, by name.
-        outside_text: A sentence on work that does not count in the study; empty for none.
+        outside_text: Sentences on work that does not count in the study; empty for none.
         limit: A sentence on the settings that can change later.
     """
     if previous == planned:
@@ -440,7 +440,7 @@ def preview_text(
     ]
     effects = effect_lines(previous, planned, lost_traces or {})
     if outside_text:
-        effects.append(f"{outside_text} Name them as annotators to count it.")
+        effects.append(outside_text)
     paragraphs = [change_lines, assignment.split("\n"), effects, [limit]]
     return "\n\n".join("\n".join(map(one_line, lines)) for lines in paragraphs if lines)
 
