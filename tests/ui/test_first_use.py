@@ -67,7 +67,7 @@ async def test_the_first_minute(tmp_path: Path) -> None:
         await on.press("a", "u")
         assert "undone: accepted: 2.6 Reasoning-action mismatch on #9" in on.lines[-1]
         await on.press("z")
-        assert on.lines[-1].startswith(" ↓ scroll  ) next span  z back  1 3 label")
+        assert on.lines[-1].startswith(" Space page down  ) next span  z back")
         await on.press("z", "T")
         await on.until(lambda: "╰─ Enter labels  Space folds ─" in on.text)
         await on.press("escape", "M")

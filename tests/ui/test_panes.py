@@ -95,7 +95,10 @@ async def test_labelling_and_moving_while_reading(path: Path) -> None:
         assert "line 77 of the story" in on.text
         await on.press("u")
         assert on.labels == {("1.3", 2, 2)}
-        assert on.annotate.panes.is_reading
+        await on.press("g", "space")
+        assert on.annotate.panes.is_reading and "line 0 of the story" not in on.text
+        await on.press("M")
+        assert on.annotate.my_labels is on.annotate.focused and not on.annotate.panes.is_reading
 
 
 async def test_suggestions_are_answered_while_reading(path: Path, workspace: Path) -> None:

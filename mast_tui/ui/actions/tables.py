@@ -430,7 +430,7 @@ ANNOTATE: Final = (
         "fold",
         "space",
         "fold",
-        "Fold or unfold repeated steps, steps under a step, or a category",
+        "Fold repeated steps, steps under a step or a category; page the full text",
         while_editing=True,
     ),
     _read(

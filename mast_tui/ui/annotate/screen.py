@@ -1027,7 +1027,7 @@ class AnnotateScreen(MainScreen, RenderCache):
             left_out.add("finish")
         first_hints: dict[str, str] = {}
         if self.panes.is_reading:
-            first_hints = {"down": "scroll", "next_span": "next span", "read": "back"}
+            first_hints = {"fold": "page down", "next_span": "next span", "read": "back"}
             if self.trace is not None and self.pictures.of_span(self.trace, self.index):
                 first_hints["read"] = "pictures"
         elif self._offers_next:
@@ -1286,7 +1286,13 @@ class AnnotateScreen(MainScreen, RenderCache):
         self.show_span()
 
     def action_fold(self) -> None:
-        """Fold or unfold the steps or the category under the cursor."""
+        """Fold or unfold the steps or the category under the cursor.
+
+        While a text fills the window, scroll it down a page, as pagers do.
+        """
+        if self.panes.is_reading:
+            self.action_move_page(1)
+            return
         if self.pane is self.modes:
             self.modes.toggle_fold()
             return
@@ -1321,6 +1327,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         if list_pane is not None and self.has_class("-mine") and self.focused is list_pane:
             self._hide_my_labels()
             return
+        self.panes.return_to_timeline()  # a text that fills the window would cover the list
         self.set_class(True, "-mine")
         self.set_class(False, "-drawer")
         if list_pane is None:
