@@ -429,7 +429,10 @@ class AdjudicateScreen(BaseScreen):
         hidden_actions: Sequence[str] = _DECIDING_ACTIONS if case is None else ()
         if case is not None and cases is not None and case.is_verdict:
             answers = Counter(answer.value for answer in cases.question(case).answers)
-            if answers[VerdictValue.PRESENT] < 2:  # there are no two places to keep
+            present_count = answers[VerdictValue.PRESENT]
+            if case.is_open and present_count == 1:
+                first_hints = {"side_1": "take a side", "both": "present"}
+            elif present_count < 2:  # there are no two places to keep
                 hidden_actions = ("both",)
         self.hints.leave_out(hidden_actions, first=first_hints)
 
@@ -1286,7 +1289,7 @@ class AdjudicateScreen(BaseScreen):
             self.hints.say("The judges' answers are on the server, which is away", error=True)
             return
         self._show_row()
-        self._show_lasting_message(_judges_text(answers))
+        self._show_lasting_message(f"{self._mode_title(mode)}: {_judges_text(answers)}")
 
     def _go_to_last(self) -> bool:
         """Move the cursor to the last decision; return False if that is undone or not listed."""
@@ -1431,11 +1434,8 @@ def _judges_text(answers: Sequence[JudgeAnswer]) -> str:
     """Return a message about the judges with shown answers."""
     names = [one_line(answer.judge.removeprefix(JUDGE_PREFIX), 24) for answer in answers]
     if not names:
-        return "No judge has judged this mode here"
-    return (
-        f"{', '.join(names)}: later decisions about this mode count as made with the judge "
-        "on screen"
-    )
+        return "no judge has judged this mode here"
+    return f"{', '.join(names)}; decisions on it from now on count as made with the judge on screen"
 
 
 def _decisions_on(work: Adjudication, items: Sequence[str]) -> list[Decision]:

@@ -338,6 +338,8 @@ class LibraryScreen(MainScreen):
             yield f"filter “{one_line(self._filter.value, 20)}”, {back_key} removes it"
         if catalog.unreadable:
             yield f"{len(catalog.unreadable):,} not read"
+        if catalog.skipped and not self.mast.options.samples:
+            yield f"{counted(len(catalog.skipped), 'file')} skipped"
         if shows_queue and queue.precision_text:
             yield queue.precision_text
         missing_count = sum(trace_id not in catalog.traces for trace_id in queue.trace_ids or ())
@@ -642,11 +644,11 @@ class LibraryScreen(MainScreen):
         self._about_pane.move_page(delta)
 
     def action_sort(self) -> None:
-        """Sort by the next order of `Sort`; skip ``LOOK_HERE`` if no trace has spans to look at."""
+        """Sort by the next order of `Sort` that sorts something."""
         if self._refuse_for_hits():
             return
         self.sort = self.sort.following()
-        if self.sort is Sort.LOOK_HERE and not self._listing.has_places:
+        while self.sort is not Sort.QUEUE and not self._listing.differ_by(self.sort):
             self.sort = self.sort.following()
         self._show_matching_rows()
         self.hints.say(f"Sorted by {self.sort}")

@@ -288,7 +288,7 @@ class WorkspaceService:
             self._app.say(f"Labels are saved in {one_line(str(path))}")
         for notice in (opening.outside_notice(name), opening.remembered_blind_notice(opened)):
             if notice is not None:
-                self._app.say(one_line(notice), seconds=12)
+                self._app.say(one_line(notice))
         self._watcher = WorkspaceWatcher(opened.workspace, self._app)
         if self._app.configuration.problem is not None:
             self._app.show_error(self._app.configuration.problem)
