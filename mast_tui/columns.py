@@ -144,7 +144,7 @@ class TableColumn(Struct, Generic[Row], frozen=True):
 
 
 def key_column(
-    key: str, title: str | None = None, *, right: bool = False
+    key: str, title: str | None = None, *, right: bool = False, drop_rank: float = inf
 ) -> TableColumn[Mapping[str, Any]]:
     """Make a column that shows the value under a key of each row.
 
@@ -152,8 +152,14 @@ def key_column(
         key: The key.
         title: The heading; None for the key.
         right: True if it is aligned to the right, as numbers are.
+        drop_rank: The rank of leaving the column out; infinite if it always stays.
     """
-    return TableColumn(key if title is None else title, lambda row: str(row[key]), right=right)
+    return TableColumn(
+        key if title is None else title,
+        lambda row: str(row[key]),
+        width=ColumnWidth(drop_rank),
+        right=right,
+    )
 
 
 def text_lengths(columns: Sequence[TableColumn[Row]], row: Row) -> tuple[int, ...]:

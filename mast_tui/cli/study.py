@@ -955,14 +955,14 @@ def print_progress(rows: list[dict[str, Any]]) -> None:
     columns = [
         key_column("name", "annotator"),
         key_column("assigned", right=True),
-        key_column("shared", "with others", right=True),
+        key_column("shared", "with others", right=True, drop_rank=2),
     ]
     if any(row["withheld"] for row in rows):
         columns.append(key_column("withheld", "without suggestions", right=True))
     columns += [
         key_column("finished", right=True),
         key_column("open", "begun", right=True),
-        key_column("left", right=True),
+        key_column("left", right=True, drop_rank=1),
     ]
     if any(row.get("retests", {}).get("planned") for row in rows):
         columns += [

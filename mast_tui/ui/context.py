@@ -144,18 +144,17 @@ class JudgeProgress(Struct):
     added_hint: str = ""
     trace_id: str | None = None
 
-    def show_in(self, hints: HintBar, next_step: str = "") -> None:
-        """Show this report with the next step if it is the last one.
+    def show_in(self, hints: HintBar) -> None:
+        """Show this report with the added hint if it is the last one.
 
         The bar shows earlier reports without this method. A screen below another one shows nothing,
         as the message would be old when the user returns to it.
 
         Args:
             hints: The bar.
-            next_step: A hint on what to do next; empty for none.
         """
         if self.done and hints.screen is context_of(hints).main_screens[-1]:
-            parts = (self.text, next_step, self.added_hint)
+            parts = (self.text, self.added_hint)
             hints.say(" · ".join(part for part in parts if part), error=self.problem)
 
 

@@ -164,6 +164,23 @@ async def test_without_a_study_names_are_shown_and_reasons_are_optional(team: Te
         assert team.decisions("one")["1.3"].reason == "later"
 
 
+@pytest.mark.parametrize(
+    ("annotator", "opening", "effect", "count"),
+    [("alice", [], "count in the gold", 2), ("dan", ["enter", "e"], "count in no figure", 1)],
+)
+async def test_others_than_the_adjudicators_are_asked_once(
+    team: TeamDir, annotator: str, opening: list[str], effect: str, count: int
+) -> None:
+    team.set_study()
+    async with adjudicating(team, annotator) as on:
+        await on.press(*opening, "0", "n")
+        assert not team.decisions("one")
+        await on.press("0")
+        assert not missing(" ".join(on.text.split()), "carol decides", effect)
+        await on.press("d", "0")
+        assert len(team.decisions("one")) == count
+
+
 async def test_agreed_modes_are_overruled_by_x_alone(team: TeamDir) -> None:
     team.label("alice", "three", {"1.3": (3, 4)})
     team.label("bob", "three", {"1.3": (3, 4)})

@@ -87,13 +87,14 @@ async def test_severity_and_confidence_and_their_messages(small: Path) -> None:
         assert values == [1.0, 0.75, 0.5, 0.25, None]
         await on.undo_all()
         await on.press("1", "3", "c")
-        assert on.message == "confidence of 1.3 on #1: sure · c again: fairly sure · u undoes"
+        keys = " · u undoes · M lists it"
+        assert on.message == f"confidence of 1.3 on #1: sure · c again: fairly sure{keys}"
         await on.press("c")
-        assert on.message == "confidence of 1.3 on #1: fairly sure · c again: half sure · u undoes"
+        assert on.message == f"confidence of 1.3 on #1: fairly sure · c again: half sure{keys}"
         await on.press("u")
         assert on.message == ("undone: confidence of 1.3 on #1: fairly sure · back to sure")
         await on.press("f")
-        assert on.message == "severity of 1.3 on #1: fatal · f again: benign · u undoes"
+        assert on.message == f"severity of 1.3 on #1: fatal · f again: benign{keys}"
         await on.press("t", "2", "3", "f")  # the label that was just made
         assert on.message.startswith("severity of 2.3 on the whole trace: fatal")
         await on.press("u", "u", "m", *"odd", "enter")

@@ -55,7 +55,7 @@ async def test_a_finished_trace_offers_the_next_one_first(tmp_path: Path) -> Non
         await on.press("D", "W")
         assert on.session.finished
         assert on.lines[-2].startswith(" finished · ")
-        assert on.lines[-1].startswith(" u undoes it · } next trace · r shows")
+        assert on.lines[-1].startswith(" u undoes it · } next trace  ")
         assert on.text.count("} next trace") == 1
         await on.press("j")
         assert on.lines[-1].startswith(" } next trace")

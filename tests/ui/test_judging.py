@@ -108,11 +108,11 @@ async def test_the_rules_run_without_a_model(small: Path, tmp_path: Path) -> Non
     async with stage(small, workspace=tmp_path / "w.db") as on:
         await on.press("J")
         assert on.session.pending
-        assert "1 waits for an answer: ] goes to the next" in on.message
-        assert on.message.endswith("? explains how to use a model")
+        assert "1 waits for an answer" in on.text
+        assert on.message.endswith("1 suggestion · ? explains how to use a model")
         assert on.message in on.lines[-1]
         await on.press("J")
-        assert "nothing new · 1 waits for an answer" in on.message
+        assert "nothing new" in on.message
     assert "A model as judge" in [s.title for s in sections_of(Where.ANNOTATE, {})]
     assert "A model as judge" not in [s.title for s in sections_of(Where.ADJUDICATE, {})]
 

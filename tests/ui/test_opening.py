@@ -13,6 +13,7 @@ import pytest
 from textual.widgets import Input
 
 from mast_tui.labels import AnnotatorKind, Severity
+from mast_tui.study.plan import assigned
 from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.dialogs.opening import NameScreen, WelcomeScreen
 from mast_tui.ui.library.screen import LibraryScreen
@@ -21,7 +22,8 @@ from mast_tui.workspace import Workspace
 from tests.cli.conftest import configure
 from tests.taxonomy.rewording import reworded
 from tests.ui.settle import settle
-from tests.ui.stage import CODES, MAST, SMALL, Message, Stage, key_event, stage, write_trace
+from tests.ui.stage import CODES, MAST, Stage, key_event, stage
+from tests.ui.team_dir import TeamDir
 from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("every_frame")
@@ -93,21 +95,24 @@ def post_keys(on: Stage, *keys: str) -> None:
         on.app.post_message(key_event(key))
 
 
-async def test_early_keys_stay_with_their_trace(
+async def test_early_keys_open_the_first_trace_of_the_queue(
     tmp_path: Path, workspace_gate: threading.Event
 ) -> None:
-    for name in "ab":
-        steps: list[Message] = [{"role": "user", "content": name}, *SMALL[1:]]
-        write_trace(tmp_path / "runs" / f"{name}.json", steps)
-    async with stage(tmp_path / "runs", settled=False) as on:
-        await on.until(lambda: len(on.app.catalog.traces) >= 2 and on.app.trace_queue.ids)
+    team = TeamDir(tmp_path / "set")
+    ids = [team.trace(name).identity.trace_id for name in "abc"]
+    first, second, _ = assigned(team.set_study(*ids, annotators=("alice",), per_trace=1), "alice")
+    assert first != ids[0]
+    async with stage(team.folder, workspace=team.workspace, settled=False) as on:
+        await on.until(lambda: len(on.app.catalog.traces) >= 3 and on.app.trace_queue.ids)
+        assert on.app.trace_queue.ids == ids
         post_keys(on, "enter", *"j1326u26>jj31")
         await on.until(lambda: on.app.input_queue.blocked)
         workspace_gate.set()
         await settle(on.pilot)
         await on.press()
-        assert on.labels == {("3.1", 3, 3)}
+        assert (on.trace.identity.trace_id, on.labels) == (second, {("3.1", 3, 3)})
         await on.press("<")
+        assert on.trace.identity.trace_id == first
         assert on.labels == {("1.3", 2, 2), ("2.6", 2, 2)}
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, redirect_stdout
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import click
 
@@ -223,8 +223,9 @@ def summary_of(output: Path) -> AbstractContextManager[object]:
 
 
 def say(message: str) -> None:
-    """Print one line on stderr."""
-    sys.stderr.write(one_line(message) + "\n")
+    """Print one line on stderr. On a terminal, a long line is broken at spaces."""
+    cells = _line_cells(sys.stderr)
+    sys.stderr.write("\n".join(wrapped_lines(one_line(message), cells)) + "\n")
 
 
 def problem_lines(
@@ -302,12 +303,12 @@ def print_line(text: str) -> None:
 
     On a terminal, a long line is broken at spaces.
     """
-    click.echo("\n".join(wrapped_lines(one_line(text), _line_cells())))
+    click.echo("\n".join(wrapped_lines(one_line(text), _line_cells(sys.stdout))))
 
 
-def _line_cells() -> int | None:
-    """Return the width of the terminal, or None if stdout is no terminal."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+def _line_cells(stream: TextIO) -> int | None:
+    """Return the width of the terminal, or None if a stream is no terminal."""
+    return shutil.get_terminal_size().columns if stream.isatty() else None
 
 
 def print_table(columns: Sequence[TableColumn[Row]], rows: Iterable[Row]) -> None:
@@ -320,5 +321,5 @@ def print_table(columns: Sequence[TableColumn[Row]], rows: Iterable[Row]) -> Non
         rows: The rows.
     """
     display = partial(one_line, limit=MAX_CELL_WIDTH)
-    for line in table_lines(columns, rows, display, _line_cells()):
+    for line in table_lines(columns, rows, display, _line_cells(sys.stdout)):
         click.echo(line)

@@ -141,7 +141,15 @@ EVERYWHERE: Final = (
     ),
     _everywhere("back", "escape", "back", "Leave what is open, or go back", hint=93),
     _everywhere("close", "q", "close", "Close what is open; in the library ask whether to quit"),
-    _everywhere("help", "? f1", "help", "All keys of this screen", "app.keys_help", hint=90),
+    _everywhere(
+        "help",
+        "? f1",
+        "help",
+        "All keys of this screen",
+        "app.keys_help",
+        hint=90,
+        while_editing=True,
+    ),
     _everywhere(
         "palette",
         ": ctrl+p",

@@ -31,6 +31,7 @@ from mast_tui.gold import ConflictKind, Decision, Order, no_order
 from mast_tui.gold.overlaps import in_reading_order
 from mast_tui.labels import JUDGE_PREFIX, WHOLE_TRACE, Target, VerdictValue
 from mast_tui.safe_text import one_line
+from mast_tui.study import Study
 from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.actions.tables import moves
 from mast_tui.ui.adjudicate.cases import (
@@ -189,6 +190,8 @@ class AdjudicateScreen(BaseScreen):
         self._is_reading_queue = False
         self._must_read_queue = False
         """True if others have written, but reading the queue again must wait."""
+        self._is_asked = False
+        """Whether a person who is no adjudicator of the study has chosen to decide all the same."""
 
     def compose_panes(self) -> ComposeResult:
         """Yield the queue, and the evidence to its right."""
@@ -428,7 +431,10 @@ class AdjudicateScreen(BaseScreen):
         hidden_actions: Sequence[str] = _DECIDING_ACTIONS if case is None else ()
         if case is not None and cases is not None and case.is_verdict:
             answers = Counter(answer.value for answer in cases.question(case).answers)
-            if answers[VerdictValue.PRESENT] < 2:  # there are no two places to keep
+            present_count = answers[VerdictValue.PRESENT]
+            if case.is_open and present_count == 1:
+                first_hints = {"side_1": "take a side", "both": "present"}
+            elif present_count < 2:  # there are no two places to keep
                 hidden_actions = ("both",)
         self.hints.leave_out(hidden_actions, first=first_hints)
 
@@ -1052,7 +1058,8 @@ class AdjudicateScreen(BaseScreen):
     ) -> None:
         """Write decisions and show them, ask for a reason if the study requires one, and move on.
 
-        If they cannot be written, show the reason.
+        If they cannot be written, show the reason. Before the first one, ask a person who is no
+        adjudicator of the study.
 
         Args:
             work: The adjudicator's work on the trace.
@@ -1060,6 +1067,12 @@ class AdjudicateScreen(BaseScreen):
             text_of: Describes them.
             move_on: Moves the cursor, and shows the description.
         """
+        opened = self.mast.opened
+        study = self.queue.contents.study
+        if opened is not None and not opened.decides and study is not None and not self._is_asked:
+            again = partial(self._write_decisions, work, write, text_of, move_on)
+            self._ask_outsider(study, opened.annotator, partial(self.writes.do, again))
+            return
         decisions = await self.run_or_show_error(write)
         if decisions is None:
             return
@@ -1072,11 +1085,32 @@ class AdjudicateScreen(BaseScreen):
         pane = self.evidence.sides_panel if self._is_partly_decided() else self.queue.lines
         pane.focus()
         self.hints.clear()
-        study = self.queue.contents.study
         if study is not None and study.reasons:
             self._ask_reason(work, item_ids, partial(move_on, text_of(decisions)))
         else:
             move_on(text_of(decisions))
+
+    def _ask_outsider(self, study: Study, annotator: str, decide: Callable[[], object]) -> None:
+        """Ask a person who is no adjudicator of the study whether to decide."""
+
+        def confirmed() -> None:
+            self._is_asked = True
+            decide()
+
+        names = joined([one_line(name) for name in study.adjudicators])
+        verb = "decides" if len(study.adjudicators) == 1 else "decide"
+        effect = (
+            "Your decisions count in the gold as well; its datasheet reports who decided."
+            if study.counts_decisions_of(annotator)
+            else "You are not in the study, so your decisions count in no figure and no gold."
+        )
+        self.mast.ask_key(
+            "Decide in place of the adjudicators?",
+            f"In this study {names} {verb}. {effect}",
+            (("d", "decide"), ("n", "decide nothing")),
+            {"d": confirmed},
+            default="n",
+        )
 
     def _go_to_next_row(self, message: str) -> None:
         self.queue.lines.move_by(1)
@@ -1257,7 +1291,7 @@ class AdjudicateScreen(BaseScreen):
             self.hints.say("The judges' answers are on the server, which is away", error=True)
             return
         self._show_row()
-        self._show_lasting_message(_judges_text(answers))
+        self._show_lasting_message(f"{self._mode_title(mode)}: {_judges_text(answers)}")
 
     def _go_to_last(self) -> bool:
         """Move the cursor to the last decision; return False if that is undone or not listed."""
@@ -1402,11 +1436,8 @@ def _judges_text(answers: Sequence[JudgeAnswer]) -> str:
     """Return a message about the judges with shown answers."""
     names = [one_line(answer.judge.removeprefix(JUDGE_PREFIX), 24) for answer in answers]
     if not names:
-        return "No judge has judged this mode here"
-    return (
-        f"{', '.join(names)}: later decisions about this mode count as made with the judge "
-        "on screen"
-    )
+        return "no judge has judged this mode here"
+    return f"{', '.join(names)}; decisions on it from now on count as made with the judge on screen"
 
 
 def _decisions_on(work: Adjudication, items: Sequence[str]) -> list[Decision]:

@@ -413,10 +413,9 @@ class Finish(ScreenPart):
         A finished or incomplete trace is refused with a message.
         """
         if session.finished:
-            self._hints.say(
-                f"This trace is finished already · {self._key_of('annotate.reveal')} shows what "
-                f"others say · {self._key_of('annotate.next_trace')} next trace"
-            )
+            parts = ["This trace is finished already", *await self._reveal_hint(session)]
+            parts.append(f"{self._key_of('annotate.next_trace')} next trace")
+            self._hints.say(" · ".join(parts))
             return
         if not self._state.open_trace.loaded.complete:
             self._hints.say(
@@ -524,8 +523,14 @@ class Finish(ScreenPart):
             parts.append(f"{counted(len(session.pending), 'suggestion')} unanswered")
         parts.append(await self._next_steps(session))
         if not is_set_by_study:
-            parts.append(f"{self._key_of('annotate.reveal')} shows what others say")
+            parts += await self._reveal_hint(session)
         self._hints.say(" · ".join(parts))
+
+    async def _reveal_hint(self, session: Session) -> list[str]:
+        """Return the hint of the key for hidden parts; empty if there are none."""
+        if session.suggestions_visible and not await self._run(session.may_show_others):
+            return []
+        return [f"{self._key_of('annotate.reveal')} shows what others say"]
 
     async def _record_finish(self, session: Session, open_modes: OpenModes) -> bool:
         """Write the end of the pass. If it is refused, show the reason and return False."""

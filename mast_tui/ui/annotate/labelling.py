@@ -742,7 +742,8 @@ class Labelling(ScreenPart):
         if change is not None:
             self._hints.say(
                 f"{one_line(change.message)} · {self._key_of(f'annotate.{action}')} again: "
-                f"{later_value} · {self._key_of('everywhere.undo')} undoes"
+                f"{later_value} · {self._key_of('everywhere.undo')} undoes · "
+                f"{self._key_of('annotate.my_labels')} lists it"
             )
 
 

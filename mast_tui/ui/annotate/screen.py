@@ -321,7 +321,8 @@ class SessionCommands(ScreenPart):
             if before_drawing is not None:
                 before_drawing()
             self._screen.session_changed()
-            if not self._screen.typing:
+            # A dialog above the screen shows the change itself, and its keys are in the last line.
+            if not self._screen.typing and self._screen.is_current:
                 self._hints.say(one_line(change.message))
         return change
 
@@ -776,11 +777,7 @@ class AnnotateScreen(MainScreen, RenderCache):
             session.refresh_suggestions()
             self.session_changed()
             self.show_span()
-        if message.done:
-            next_step_text = ""
-            if session is not None and not message.problem and not self.labelling.is_waiting:
-                next_step_text = self.suggestions.next_step_text(session)
-            message.show_in(self.hints, next_step_text)
+        message.show_in(self.hints)
 
     def look_at(self, location: TraceLocation) -> None:
         """Go to a location.

@@ -714,14 +714,6 @@ class Suggestions(ScreenPart):
 
     # Finished judges, and jumps from other screens
 
-    def next_step_text(self, session: Session) -> str:
-        """Return a hint on the next step after a judge has finished.
-
-        It is empty if all visible suggestions are answered.
-        """
-        are_answered = not self.pending and session.suggestions_visible
-        return "" if are_answered else self._idle_text(session)
-
     def go_to_location(self, session: Session, location: TraceLocation) -> None:
         """Show the pending suggestion of a location, or go to the location's span if it was read.
 
@@ -771,7 +763,7 @@ class Suggestions(ScreenPart):
         for panel in self.panels:
             panel.show(title, mode_title, source, warnings, suggestion.rationale)
             if self.edited_id == suggestion.id:
-                panel.show_titles(plain_title(f"{title}, being edited"))
+                panel.show_titles(plain_title(f"{title}, as suggested"))
 
     def _idle_text(self, session: Session | None) -> str:
         """Return the text of the panel while no suggestion is under the cursor."""

@@ -352,6 +352,8 @@ class CurrentQueue:
     def __init__(self, screen: LibraryScreen) -> None:
         self.traces = QueueTraces(QueueRequest())
         """The traces of the queue."""
+        self._is_known = False
+        """Whether a queue was read, or cannot be read."""
         self._screen = screen
         self._chosen_request: QueueRequest | None = None
         """The queue that the user chose; None for the initial queue."""
@@ -380,13 +382,31 @@ class CurrentQueue:
             "queue",
             lambda: read_queue(opened, request, listed_ids),
             partial(self._show_read_queue, is_chosen=is_chosen),
+            self._queue_failed,
         )
 
     def _show_read_queue(self, traces: QueueTraces, *, is_chosen: bool) -> None:
         self.traces = traces
         if traces.trace_ids is not None:
             self._sizes[traces.request.name] = len(traces.trace_ids)
+        self._is_known = True
         self._screen.show_queue(traces, is_chosen=is_chosen)
+
+    def _queue_failed(self, problem: str) -> None:
+        self._is_known = True
+        self._screen.say_error(problem)
+        self._screen.open_awaited()
+
+    def has_row(self, position: int) -> bool:
+        """Return whether a row has its place in the queue.
+
+        The first row is the first trace of the queue, unless that is in none of the files.
+        """
+        mast = self._screen.mast
+        if position or not self._is_known:
+            return self._is_known or mast.workspace.no_workspace_reason is not None
+        first_id = next(iter(self.traces.trace_ids or ()), None)
+        return first_id is None or first_id in mast.catalog.traces or mast.catalog.complete
 
     def choose(self) -> None:
         """Ask for another queue, or show an error if no workspace is open."""

@@ -104,6 +104,8 @@ class LibraryScreen(MainScreen):
         """The ids of equal runs, by trace id."""
         self._compared_change_count = 0
         """The number of changes of the catalog at the last comparison of runs."""
+        self._awaited_id: str | None = None
+        """The id of the trace to open once the queue is known; None for none."""
 
     _widget_count = -1
     """The number of widgets of the complete screen. It differs while the screen opens or closes."""
@@ -148,14 +150,21 @@ class LibraryScreen(MainScreen):
     @property
     def has_all_content(self) -> bool:
         """True if no key has to wait."""
+        return self._awaited_id is None and self._lists_traces
+
+    @property
+    def _lists_traces(self) -> bool:
         return bool(self.table.row_count) or self.mast.catalog.complete
 
     def awaits_content(self, action: str | None) -> bool:
         """Return whether an action has to wait.
 
-        Actions on a row wait for the first trace.
+        Actions on a row wait for the first trace. All keys but the one that cancels wait for a
+        trace that is about to open, because they may be for that trace.
         """
-        return action in ROW_ACTIONS and not self.table.row_count and not self.mast.catalog.complete
+        if self._awaited_id is not None:
+            return action != "everywhere.back"
+        return action in ROW_ACTIONS and not self._lists_traces
 
     def refresh_rows(self) -> None:
         """Update the rows of changed traces.
@@ -299,6 +308,7 @@ class LibraryScreen(MainScreen):
             rows, () if needle else self.mast.catalog.unreadable, keeps_position=keeps_position
         )
         self.show_listed()
+        self.open_awaited()
 
     def _show_title(self) -> None:
         """Show the queue, the number of traces, the progress of reading and problems, and hints."""
@@ -328,6 +338,8 @@ class LibraryScreen(MainScreen):
             yield f"filter “{one_line(self._filter.value, 20)}”, {back_key} removes it"
         if catalog.unreadable:
             yield f"{len(catalog.unreadable):,} not read"
+        if catalog.skipped and not self.mast.options.samples:
+            yield f"{counted(len(catalog.skipped), 'file')} skipped"
         if shows_queue and queue.precision_text:
             yield queue.precision_text
         missing_count = sum(trace_id not in catalog.traces for trace_id in queue.trace_ids or ())
@@ -360,6 +372,7 @@ class LibraryScreen(MainScreen):
     def workspace_failed(self) -> None:
         """Show that there is no workspace. Traces can be read without one."""
         self._show_title()
+        self.open_awaited()
 
     def right_title_parts(self) -> tuple[str, ...]:
         """Return the annotator, the role, and the number of finished traces."""
@@ -484,15 +497,44 @@ class LibraryScreen(MainScreen):
 
     @on(VirtualLines.Chosen, "#traces, #hits")
     def action_open(self) -> None:
-        """Open the trace or search hit under the cursor, or show a hint for an unreadable file."""
+        """Open the trace or search hit under the cursor, or show a hint for an unreadable file.
+
+        A trace opens once the queue is known, because the queue may list other traces.
+        """
         if self.contents.lists_hits:
             self.contents.open_hit()
             return
         row = self.table.row
-        if row is not None:
+        if row is not None and not self.queue.has_row(self.table.cursor):
+            self._awaited_id = row.trace_id
+            back = self.mast.key_of("everywhere.back")
+            self.hints.say(f"A trace opens once your queue is read · {back} cancels")
+        elif row is not None:
             self.mast.go(ShowTrace(self.mast.catalog.traces[row.trace_id]))
         elif self.table.trouble is not None:
             self.hints.say("This file could not be read; see the reason below")
+
+    def open_awaited(self) -> None:
+        """Open the trace that was chosen before the queue was known, and deliver later keys.
+
+        On the first row this is the first trace of the queue. If another trace is in place of the
+        chosen one, show that instead.
+        """
+        if self._awaited_id is None or not self.queue.has_row(self.table.cursor):
+            return
+        row = self.table.row
+        is_chosen = row is not None and (row.trace_id == self._awaited_id or not self.table.cursor)
+        self._awaited_id = None
+        self.hints.clear()
+        if is_chosen:
+            self.action_open()
+        else:
+            self.hints.say("Your queue is listed now: choose a trace of it")
+        self.mast.input_queue.resume()
+
+    def on_screen_suspend(self) -> None:
+        """Open no trace below a dialog that has opened meanwhile."""
+        self._awaited_id = None
 
     def action_filter(self) -> None:
         """Open the filter of names."""
@@ -533,8 +575,10 @@ class LibraryScreen(MainScreen):
         self._show_title()
 
     def action_back(self) -> None:
-        """Leave the search of contents or the filter, or show how to quit."""
-        if not self._leave_search():
+        """Drop the awaited trace, leave the contents or the filter, or show how to quit."""
+        if self._awaited_id is not None:
+            self._awaited_id = None
+        elif not self._leave_search():
             key_of = self.mast.key_of
             self.hints.say(
                 f"{key_of('everywhere.leave')} quits · {key_of('everywhere.help')} shows all keys"
@@ -600,11 +644,11 @@ class LibraryScreen(MainScreen):
         self._about_pane.move_page(delta)
 
     def action_sort(self) -> None:
-        """Sort by the next order of `Sort`; skip ``LOOK_HERE`` if no trace has spans to look at."""
+        """Sort by the next order of `Sort` that sorts something."""
         if self._refuse_for_hits():
             return
         self.sort = self.sort.following()
-        if self.sort is Sort.LOOK_HERE and not self._listing.has_places:
+        while self.sort is not Sort.QUEUE and not self._listing.differ_by(self.sort):
             self.sort = self.sort.following()
         self._show_matching_rows()
         self.hints.say(f"Sorted by {self.sort}")

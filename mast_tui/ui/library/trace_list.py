@@ -166,10 +166,9 @@ class TraceListing:
     def __iter__(self) -> Iterator[LibraryRow]:
         return iter(self._rows.values())
 
-    @property
-    def has_places(self) -> bool:
-        """True if some trace has known spans to look at."""
-        return any(row.look_here is not None for row in self)
+    def differ_by(self, sort: Sort) -> bool:
+        """Return whether the traces differ in what an order compares."""
+        return len(set(map(_SORT_KEYS[sort], self))) > 1
 
     def put(self, rows: Iterable[LibraryRow]) -> None:
         """Add rows. A row replaces the row of the same trace."""

@@ -300,8 +300,8 @@ class AgreementScreen(ReportScreen):
 
     def show(self) -> None:
         """Show the open page, with the key for hidden traces if there are any."""
-        self.show_look_hint(bool(self._hidden_ids))
         super().show()
+        self.show_look_hint(bool(self._hidden_ids))
 
     def title_parts(self) -> tuple[str, ...]:
         """Return the names of the compared sides, the pass, and the number of traces.

@@ -313,9 +313,15 @@ class ReportScreen(TablesScreen):
         self.mast.workspace.when_ready(self.start)
 
     def show_look_hint(self, can_look: bool) -> None:
-        """Show the hint of the key for hidden traces first, or leave it out."""
+        """Show the hint of the key for hidden traces first, or leave it out.
+
+        Without figures on the page, leave out the keys for its rows too.
+        """
         first_hints = {"look": "look as adjudicator"} if can_look else {}
-        self.hints.leave_out(() if can_look else ("look",), first=first_hints)
+        hidden_actions = [] if can_look else ["look"]
+        if self._open_page.section is None:
+            hidden_actions += ["open", "adjudicate"]
+        self.hints.leave_out(hidden_actions, first=first_hints)
 
     def offer_adjudication(self, hidden_ids: Sequence[str]) -> None:
         """Ask whether to adjudicate hidden traces; if so, compute the report with them.

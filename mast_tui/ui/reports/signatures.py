@@ -240,9 +240,6 @@ class SignaturesScreen(ReportScreen):
         self.work.stop(EXPERIMENT)
         self._planning = None
         self.mast.workspace.when_ready(self.start_page)
-        # An adjudicator may see the labels of people; a judge's labels stay hidden.
-        can_look = bool(signatures.hidden_ids) and not signatures.choice.of_judge
-        self.show_look_hint(can_look)
         if self.group not in signatures.groups:
             self.group = OVERALL
         if signatures.intervals_pending:
@@ -252,6 +249,8 @@ class SignaturesScreen(ReportScreen):
             if signatures.hidden_ids and signatures.groups:
                 self.hints.say(_left_out_text(signatures, self.mast.key_of("signatures.look")))
         self.show()
+        # An adjudicator may see the labels of people; a judge's labels stay hidden.
+        self.show_look_hint(bool(signatures.hidden_ids) and not signatures.choice.of_judge)
 
     def _receive_planning(self, figures: tuple[Figure, ...]) -> None:
         self._planning = figures

@@ -257,7 +257,7 @@ class InputQueue:
         # The bindings are looked up only once, because this takes 1 ms. A line to type on handles
         # its keys itself.
         active = None if isinstance(target, Input) else screen.active_bindings.get(event.key)
-        if self._offer_as_answer(event.key, active, target):
+        if self._offer_as_answer(_key_name(event), active, target):
             return
         if not isinstance(target, VirtualLines) or isinstance(screen, ModalScreen):
             await self._app.deliver(event)
@@ -272,10 +272,9 @@ class InputQueue:
 
     def _nothing_bound(self, event: events.Key) -> None:
         """Say in the last line that a key does nothing here."""
-        key = event.character if event.is_printable and event.character else event.key
         for bar in self._app.screen.query(HintBar):
             bar.say(
-                f"{key_text(key)} does nothing here · "
+                f"{key_text(_key_name(event))} does nothing here · "
                 f"{self._app.key_of('everywhere.help')} shows the keys"
             )
 
@@ -347,3 +346,9 @@ class InputQueue:
                 self._deliver_next_after(number, path)
 
         self._check_timer = get_running_loop().call_later(CHECK_INTERVAL, check)
+
+
+def _key_name(event: events.Key) -> str:
+    """Return the character of a key, or the key's name if it has no visible character."""
+    character = (event.character or "").strip()
+    return character if character and event.is_printable else event.key

@@ -552,7 +552,10 @@ class JudgingRequest:
 
     def _result_message(self, name: str, summary: RunSummary) -> str:
         """Return the message on the result of a judge."""
-        traces_text = counted(sum(summary.traces.values()), "trace")
+        known_count = summary.traces[TraceStatus.KNOWN]
+        traces_text = counted(sum(summary.traces.values()) - known_count, "trace")
+        if known_count:
+            traces_text += f" ({known_count} judged before)"
         if summary.stopped:
             return f"{name} was cancelled after {traces_text}"
         if summary.failed:
@@ -561,12 +564,11 @@ class JudgingRequest:
         if self._opened.judges_hidden:  # so the number of suggestions is hidden too
             return f"{name} has looked at {traces_text}"
         # Suggestions on traces that were judged before are not counted.
-        is_repeated = bool(summary.traces[TraceStatus.KNOWN])
         if summary.suggestions:
-            noun = "new suggestion" if is_repeated else "suggestion"
+            noun = "new suggestion" if known_count else "suggestion"
             result = counted(summary.suggestions, noun)
         else:
-            result = "nothing new" if is_repeated else "nothing found"
+            result = "nothing new" if known_count else "nothing found"
         if len(self._traces) == 1:
             return f"{name}: {result}"
         return f"{name} has looked at {traces_text}: {result}"

@@ -174,6 +174,8 @@ class Opening:
     """The study under the taxonomy, known after ``open``."""
     masks: Masks | None = None
     """The masks of the study over the texts of traces; None if it masks nothing."""
+    lead: str | None = None
+    """The person who set up the study, known after ``open``."""
 
     def __init__(self, options: AppOptions, configured: str | None) -> None:
         """Find the workspace of the options.
@@ -220,6 +222,7 @@ class Opening:
             if options.fill_new_workspace is not None:
                 options.fill_new_workspace(self.workspace)
         self.study = self.workspace.study(taxonomy)
+        self.lead = self.workspace.study_leads().get(taxonomy)
         self.masks = trace_masks(self.study)
         self.annotator = working_person(self.workspace, options.annotator, study=self.study)
         if options.samples and self.annotator is None:
@@ -262,9 +265,10 @@ class Opening:
         """Return a notice that labels under a name outside the study will not count, or None.
 
         Only a name from the command line needs the notice. The dialog for the name shows it itself,
-        and a server gives the names of its members.
+        a server gives the names of its members, and the lead knows who labels.
         """
-        if self._options.annotator is None or self.workspace.member is not None:
+        is_member = self.workspace.member is not None
+        if self._options.annotator is None or is_member or name == self.lead:
             return None
         return outside_study_text(name, self.study)
 

@@ -234,7 +234,7 @@ class WorkspaceService:
     def _continue_without_workspace(self, reason: str) -> None:
         self.no_workspace_reason = reason
         self._app.workspace_failed()
-        self._app.traces.mask(None)
+        self._app.traces.mask(None if self._opening is None else self._opening.masks)
 
     def _refuse_without_masks(self, reason: str) -> None:
         """Show why the texts of the study cannot be masked, and end the app."""
@@ -276,6 +276,7 @@ class WorkspaceService:
         """Register the annotator, run the waiting steps, and watch the workspace."""
         opened = await self._attach(opening, name)
         if opened is None:
+            self._continue_without_workspace("the workspace refused the annotator")
             return
         await self._app.workspace_ready(opened)
         steps = self._steps_when_ready
@@ -287,7 +288,7 @@ class WorkspaceService:
             self._app.say(f"Labels are saved in {one_line(str(path))}")
         for notice in (opening.outside_notice(name), opening.remembered_blind_notice(opened)):
             if notice is not None:
-                self._app.say(one_line(notice), seconds=12)
+                self._app.say(one_line(notice))
         self._watcher = WorkspaceWatcher(opened.workspace, self._app)
         if self._app.configuration.problem is not None:
             self._app.show_error(self._app.configuration.problem)

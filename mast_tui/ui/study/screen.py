@@ -536,6 +536,7 @@ class StudyScreen(TableScreen[StudyRow]):
         else:
             opened = self.mast.opened
             annotator = "" if opened is None else opened.annotator
+            self.hints.leave_out((), first={"set_up": "change"})
             self.show_rows(COLUMNS, table_rows(view, annotator))
             key_of = self.mast.key_of
             self.describe(
