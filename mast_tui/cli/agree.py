@@ -64,7 +64,6 @@ from mast_tui.figures.time_study import LONGEST_PAUSE, minutes_worked, time_stud
 from mast_tui.gc_tuning import uncollected
 from mast_tui.gold import GoldKind
 from mast_tui.labels import (
-    AnnotatorKind,
     Pass,
     Which,
     is_judge,
@@ -293,12 +292,8 @@ def _input_without_traces(workspace: Workspace, study: StudyInput) -> SpanInput 
 
 
 def judge_names(workspace: Workspace) -> list[str]:
-    """Return the full names of the judges in a workspace."""
-    return [
-        annotator.name
-        for annotator in workspace.annotators()
-        if annotator.kind is AnnotatorKind.JUDGE
-    ]
+    """Return the full names of the judges that have judged a trace of the workspace."""
+    return sorted({judgement.judge for judgement in workspace.judgements()})
 
 
 def judges_beginning(judges: Sequence[str], text: str) -> list[str]:

@@ -103,6 +103,8 @@ _RULES: Final = (
             "--pseudonyms",
             "--redact",
             "--redact-file",
+            "--annotators",
+            "--majority",
         ),
         when=lambda request: request.file_format == "jsonl",
     ),
@@ -120,9 +122,14 @@ _RULES: Final = (
         when=lambda request: not request.of_gold,
     ),
     OptionRule[ExportCommandRequest](
-        "codebook contains no labels; leave out --labels",
-        options=("--labels",),
+        "codebook contains no labels; leave out {option}",
+        options=("--labels", "--annotators", "--majority"),
         when=lambda request: request.file_format == "codebook",
+    ),
+    OptionRule[ExportCommandRequest](
+        "{option} is for gold; leave it out, or export --labels gold",
+        options=("--annotators", "--majority"),
+        when=lambda request: request.labels not in (None, "gold"),
     ),
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -46,9 +47,18 @@ from mast_tui.exchange.registry import IMPORT_FORMATS
 from mast_tui.exchange.undo_import import continues_import, find_import, undo_import
 from mast_tui.gc_tuning import uncollected
 from mast_tui.session import login_person
+from mast_tui.workspace.events.types import (
+    Judged,
+    LabelAdded,
+    LabelRemoved,
+    PassFinished,
+    PassUnfinished,
+    PassWithdrawn,
+    VerdictSet,
+)
 
 if TYPE_CHECKING:
-    from mast_tui.workspace import Workspace
+    from mast_tui.workspace import Event, Workspace
     from mast_tui.workspace.registers.imports import ImportRecord
 
 _SHARDS: Final = "mast_tui.scale.importing"
@@ -379,11 +389,9 @@ def _import_workspaces(request: ImportCommandRequest) -> int:
 
 def _workspace_counts(contents: Collection[JsonlContent]) -> dict[str, Any]:
     """Return the taxonomies and annotators of exported workspaces, and counts of their content."""
-    events = [event for content in contents for event in content.foreign.events]
-
-    def count_events(kind: str) -> int:
-        return len({event.id for event in events if event.kind == kind})
-
+    # Several files may have the same event.
+    event_by_id = {event.id: event for content in contents for event in content.foreign.events}
+    events = event_by_id.values()
     return {
         "taxonomies": sorted(
             {record.taxonomy.ref for content in contents for record in content.taxonomies}
@@ -397,9 +405,40 @@ def _workspace_counts(contents: Collection[JsonlContent]) -> dict[str, Any]:
             {record.trace_id for content in contents for record in content.traces}
             | {event.trace_id for event in events if event.trace_id is not None}
         ),
-        "labels": count_events("label_added"),
-        "verdicts": count_events("verdict_set"),
-        "finished": count_events("pass_finished"),
+        **_counts_after(events),
+    }
+
+
+def _counts_after(events: Iterable[Event]) -> dict[str, int]:
+    """Return the numbers of labels, other verdicts and finished passes after all events."""
+    labels = set[str]()
+    verdicts = defaultdict[object, set[str]](set)
+    finished = set[object]()
+    for event in events:
+        pass_key = (event.annotator, event.trace_id, event.taxonomy, event.pass_number)
+        match event.fact:
+            case LabelAdded(label):
+                labels.add(label.id)
+            case LabelRemoved(label):
+                labels.discard(label.id)
+            case VerdictSet(mode, _, None):
+                verdicts[pass_key].discard(mode)
+            case VerdictSet(mode):
+                verdicts[pass_key].add(mode)
+            case Judged(_, absent, _, unsure):
+                verdicts[pass_key] = {*absent, *unsure}
+                finished.add(pass_key)
+            case PassFinished():
+                finished.add(pass_key)
+            case PassUnfinished():
+                finished.discard(pass_key)
+            case PassWithdrawn():
+                verdicts.pop(pass_key, None)
+                finished.discard(pass_key)
+    return {
+        "labels": len(labels),
+        "verdicts": sum(map(len, verdicts.values())),
+        "finished": len(finished),
     }
 
 

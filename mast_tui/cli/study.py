@@ -29,6 +29,7 @@ from mast_tui.figures.intervals import MARGIN
 from mast_tui.figures.prevalence import worth_of_labels
 from mast_tui.figures.signatures.model import ALL
 from mast_tui.figures.signatures.modes import counts_by_mode
+from mast_tui.grouping import values_by_key
 from mast_tui.labels import checked_person
 from mast_tui.redaction.engine import read_rules
 from mast_tui.reports.render.csv import csv_text
@@ -40,6 +41,7 @@ from mast_tui.session import (
     Viewer,
     annotator_counts_text,
     anybody_finished,
+    check_changes,
     earlier_work_text,
     outside_work_text,
     progress,
@@ -156,6 +158,12 @@ _stratify: Final = partial(
     help="Spread the sample evenly over the traces' system, model, benchmark, outcome, length "
     "(short to long, in four classes).",
 )
+_dry_run: Final = partial(
+    options.option,
+    "--dry-run",
+    is_flag=True,
+    help="Only show the new assignments; write nothing.",
+)
 
 
 class _StudyGroup(click.Group):
@@ -270,6 +278,7 @@ class StudySetRequest:
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
         help="Also mask what the patterns in this file match, one per line.",
     )
+    dry_run: bool = _dry_run()
     common: CommonOptions = options.common()
     as_json: bool = options.as_json()
 
@@ -303,7 +312,7 @@ def set_command(request: StudySetRequest) -> None:
     --assisted sets how the annotators work, unless they choose otherwise. Once a trace is finished,
     settings that figures depend on can no longer change. --annotator is your name.
     """
-    workspace, taxonomy = open_with_taxonomy(request.common, create=True)
+    workspace, taxonomy = open_with_taxonomy(request.common, create=not request.dry_run)
     previous = workspace.study(taxonomy.ref)
     annotators = _option_names(request.annotators, "--annotators")
     if previous is None and not annotators:
@@ -317,7 +326,8 @@ def set_command(request: StudySetRequest) -> None:
     if request.redact_file is not None:
         values["redact_patterns"] = _pattern_lines(request.redact_file)
 
-    workspace.add_taxonomy(taxonomy)
+    if not request.dry_run:
+        workspace.add_taxonomy(taxonomy)
     replaces_traces = (
         request.paths
         or previous is None
@@ -330,13 +340,16 @@ def set_command(request: StudySetRequest) -> None:
         _changed_study(previous, taxonomy.ref, values), _option_weights(request.weights)
     )
     if replaces_traces:
-        traces = _traces_under(workspace, request.paths, dry_run=False)
+        traces = _traces_under(workspace, request.paths, dry_run=request.dry_run)
         study = _with_batch(study, traces, request.sample, request.stratify)
 
-    if request.split is not None:
-        set_split(workspace, *_split_shares(request.split))
+    shares = None if request.split is None else _split_shares(request.split)
+    # A split is permanent, so a refused study must not leave one.
+    with workspace.transaction():
+        changed = _set_unless_dry(workspace, request, previous, study)
+        if shares is not None and not request.dry_run:
+            set_split(workspace, *shares)
     _report_split(workspace, study)
-    changed = set_study(workspace, _person_who_changes(workspace, request.common.annotator), study)
     _print_study(workspace, study, changed=changed, as_json=request.as_json)
     if previous is None or not anybody_finished(workspace, previous):
         earlier_text = earlier_work_text(workspace, study)
@@ -373,9 +386,7 @@ def _split_shares(text: str) -> tuple[float, float]:
 class PlanOptions:
     """The options of the commands that change who labels which traces."""
 
-    dry_run: bool = options.option(
-        "--dry-run", is_flag=True, help="Only show the new assignments; write nothing."
-    )
+    dry_run: bool = _dry_run()
     common: CommonOptions = options.common_of_study()
     as_json: bool = options.as_json()
 
@@ -580,9 +591,15 @@ def _change_plan(plan: PlanOptions, change: Callable[[Workspace, Study], Study])
     print_table(columns, rows)
 
 
-def _set_unless_dry(workspace: Workspace, plan: PlanOptions, previous: Study, study: Study) -> bool:
+def _set_unless_dry(
+    workspace: Workspace,
+    plan: PlanOptions | StudySetRequest,
+    previous: Study | None,
+    study: Study,
+) -> bool:
     """Write a changed study unless ``--dry-run`` is given, and return if it has changed."""
     if plan.dry_run:
+        check_changes(workspace, study)
         say("nothing is written; leave out --dry-run to write it")
         return study != previous
     return set_study(workspace, _person_who_changes(workspace, plan.common.annotator), study)
@@ -632,10 +649,23 @@ def show_command(request: StudyShowRequest) -> None:
 
 
 def _report_split(workspace: Workspace, study: Study) -> None:
-    """Report on stderr the sizes of the parts in which the traces of the study are, if any."""
-    if shares_set_aside(workspace):
-        parts = Counter(trace_part(workspace, trace_id) for trace_id in study.traces)
-        say("split: " + ", ".join(f"{parts[part]} {part}" for part in TracePart))
+    """Report on stderr the sizes of the parts of a split, and equal traces in different parts."""
+    if not shares_set_aside(workspace):
+        return
+    part_by_trace = {trace_id: trace_part(workspace, trace_id) for trace_id in study.traces}
+    counts = Counter(part_by_trace.values())
+    say("split: " + ", ".join(f"{counts[part]} {part}" for part in TracePart))
+    parts_by_content = values_by_key(
+        (record.identity.content_hash, part_by_trace[record.trace_id])
+        for record in workspace.traces()
+        if record.identity is not None and record.trace_id in part_by_trace
+    )
+    divided_count = sum(len(set(parts)) > 1 for parts in parts_by_content.values())
+    if divided_count:
+        say(
+            f"{counted(divided_count, 'run')} in several files, in different parts of the split: "
+            "keep one file of each"
+        )
 
 
 def _report_outside_work(workspace: Workspace, study: Study) -> None:

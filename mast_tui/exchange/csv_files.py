@@ -64,7 +64,7 @@ def _columns_and_rows(
     if not isinstance(heading, list) or not any(heading):
         raise ExchangeError(f"{path}: no heading row; the first row must name the columns")
     columns = tuple(name.strip() for name in heading)
-    duplicate_names = sorted({name for name in columns if columns.count(name) > 1})
+    duplicate_names = sorted({name for name in columns if name and columns.count(name) > 1})
     if duplicate_names:
         raise ExchangeError(
             f"{path}: column {duplicate_names[0]!r} appears twice in the heading row"

@@ -39,6 +39,7 @@ from mast_tui.labels import (
 from mast_tui.reports.render.csv import csv_text
 from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.traces.model import Outcome
+from mast_tui.traces.times import iso_time as iso_of_seconds
 from mast_tui.traces.times import unix_seconds
 from mast_tui.workspace.records import TraceRecord
 
@@ -342,9 +343,10 @@ def _offset_in(cells: Mapping[str, str], name: str) -> int | None:
     text = cells.get(name, "").strip()
     if not text:
         return None
-    if not (text.isascii() and text.isdigit()):
+    digits = text.removesuffix(".0")  # pandas writes integers with missing values like this
+    if not (digits.isascii() and digits.isdigit()):
         raise ValueError(f"{name!r} is {text!r}, not a number of characters from 0")
-    return int(text)
+    return int(digits)
 
 
 def _enum_value_in(cells: Mapping[str, str], name: str, kind: type[EnumValue]) -> EnumValue | None:
@@ -616,6 +618,7 @@ def write_csv_wide(
     optional_columns = [
         *([SCORE] if any(trace.score is not None for _, trace in rows) else ()),
         *([VERSION] if any(trace.version is not None for _, trace in rows) else ()),
+        *([DATE] if any(trace.started is not None for _, trace in rows) else ()),
         *([TASK_ID] if any(trace.task_id is not None for _, trace in rows) else ()),
         *([TRIAL] if any(trace.trial is not None for _, trace in rows) else ()),
     ]
@@ -635,6 +638,7 @@ def _row_cells(work: TraceWork, trace: TraceRecord, taxonomy: Taxonomy) -> dict[
         **{mode.code: CELL_BY_VERDICT[work.verdict(mode.slug)] for mode in taxonomy.modes},
         SCORE: "" if trace.score is None else repr(trace.score),
         VERSION: trace.version or "",
+        DATE: "" if trace.started is None else iso_of_seconds(trace.started) or "",
         TASK_ID: trace.task_id or "",
         TRIAL: "" if trace.trial is None else str(trace.trial),
     }

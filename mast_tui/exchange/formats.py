@@ -11,6 +11,8 @@ from enum import Enum, auto
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mast_tui.taxonomy.loader import load_mast
+
 if TYPE_CHECKING:
     from mast_tui.exchange.import_batch import Incoming
     from mast_tui.gold import GoldKind
@@ -125,8 +127,9 @@ class ImportRequest:
 
     @property
     def known_taxonomies(self) -> dict[str, Taxonomy]:
-        """The taxonomies of the workspace by ``id@version``."""
-        return {taxonomy.ref: taxonomy for taxonomy in self.workspace.taxonomies()}
+        """MAST and the taxonomies of the workspace by ``id@version``."""
+        taxonomies = (load_mast(), *self.workspace.taxonomies())
+        return {taxonomy.ref: taxonomy for taxonomy in taxonomies}
 
 
 def _discard_message(_text: str) -> None:

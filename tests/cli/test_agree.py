@@ -18,7 +18,7 @@ from mast_tui.cli.command_line import split_command
 from mast_tui.cli.dispatch import run
 from mast_tui.figures.record import COEFFICIENTS
 from mast_tui.judges.rules import RULES, RulesJudge
-from mast_tui.labels import AnnotatorKind, Target
+from mast_tui.labels import Target
 from mast_tui.session import Session
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import read_file, read_fully
@@ -175,12 +175,13 @@ def test_figures_of_one_annotator_are_reported_as_undefined(study: Cli) -> None:
 
 def test_a_judges_name_must_be_unique(study: Cli) -> None:
     assert "run 'mast-tui judge' first" in study("agree", "--judge", "rules").err
-    with open_workspace() as workspace:
-        for name in ("judge:small@1", "judge:smaller@1"):
-            workspace.add_annotator(name, AnnotatorKind.JUDGE)
+    for name in ("judge:small@1", "judge:smaller@1"):
+        Path("judge.csv").write_text(f"trace_id,annotator,mode,value\nt1,{name},1.1,absent\n")
+        study.ok("import", "judge.csv", "--format", "csv-long", "--allow-new")
     study.refused("agree", "--judge", "small", says="matches judge:small@1, judge:smaller@1")
-    for name in ("smaller", "judge:small@1"):
-        study.ok("agree", "--judge", name, "--rounds", 0)
+    study.ok("agree", "--judge", "smaller", "--rounds", 0)
+    study.ok("import", "--undo")
+    study.ok("agree", "--judge", "small", "--rounds", 0)
 
 
 def test_places_need_the_files_of_traces(study: Cli) -> None:

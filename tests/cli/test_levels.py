@@ -18,7 +18,7 @@ VERDICTS = {"ann": ("1100", "0010", "0001"), "bob": ("0100", "0010", "0001")}
 def labelled(cli: Cli, tmp_path: Path) -> None:
     """Import the verdicts of all annotators under a taxonomy with levels."""
     modes = [mode.slug for mode in desk().modes]
-    rows = ["trace_id,annotator,mode,value,taxonomy"]
+    rows = ["trace_id,annotator,mode,value,taxonomy", "t0,ann,1.1,absent,mast@3"]
     for annotator, traces in VERDICTS.items():
         for number, line in enumerate(traces):
             for slug, letter in zip(modes, line, strict=True):

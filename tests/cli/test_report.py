@@ -365,10 +365,11 @@ def test_agree_and_export_use_settled_gold(cli: Cli, tmp_path: Path) -> None:
     assert (gold["gold"]["sources"]["unanimous"], gold["gold"]["settled_only"]) == (4, True)
     sheet = (tmp_path / "gold.datasheet.md").read_text("utf-8")
     assert "one annotator alone are left out" in sheet
-    cli.ok("export", "--format", "gold", "-o", "all.json")
-    everything = json.loads((tmp_path / "all.json").read_text("utf-8"))
-    assert everything["gold"]["sources"]["single"] == 2
-    cli.refused("export", "--format", "csv-wide", "-o", "x.csv", "--gold", "settled", code=2)
+    assert cli.gold()["gold"]["sources"]["single"] == 2
+    bobs_gold = cli.rows("--annotators", "bob", labels="gold")
+    assert {row["trace_id"] for row in bobs_gold} == {"t0", "t1"}
+    for options in (("--gold", "settled"), ("--labels", "ann", "--majority")):
+        cli.refused("export", "--format", "csv-wide", "-o", "x.csv", *options, code=2)
 
 
 def test_figures_over_models_are_stratified_and_reversals_are_named(

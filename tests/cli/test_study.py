@@ -127,9 +127,10 @@ def test_settings_that_figures_depend_on_are_fixed_once_a_trace_is_finished(cli:
     previous = cli.json("study", "show")["study"]
 
     def check_refused(*options: object, message: str) -> None:
-        result = cli.refused("study", "set", *options, says=message)
-        assert result.err.count("\n") == 1
+        options = (*options, "--split", "0.5,0.2,0.3")
+        assert cli.refused("study", "set", *options, says=message).err.count("\n") == 1
         assert cli.json("study", "show")["study"] == previous
+        assert "split" not in cli.ok("study", "show").err
 
     check_refused("--annotators", "alice", message="annotators")
     finish("alice", *queue(cli, "alice")[:1])

@@ -151,7 +151,7 @@ def test_wide_rows_round_trip(
     outcome: Outcome,
     score: float | None,
 ) -> None:
-    trace = TraceRecord("t", system="crew, x", model="m", outcome=outcome, score=score)
+    trace = TraceRecord("t", system="crew, x", outcome=outcome, score=score, started=9e8 + 0.25)
     written = TraceWork("alice", "t", MAST.ref, verdicts=verdicts)
     text = write_csv_wide([written], {"t": trace}, MAST)
     assert ("score" in text.split("\n")[0]) is (score is not None)

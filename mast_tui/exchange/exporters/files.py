@@ -65,7 +65,11 @@ from mast_tui.exchange.trace_files import TextsOf, TextSpan, redacted_from_files
 from mast_tui.figures.agreement.report import Agreement, agreement_figures, agreement_json
 from mast_tui.figures.judge.input import GoldReference, JudgeInput, judge_input_from_workspace
 from mast_tui.figures.judge.report import JudgeReport, judge_json, judge_report
-from mast_tui.figures.source.agreement import span_input_from_workspace, study_from_workspace
+from mast_tui.figures.source.agreement import (
+    checked_names,
+    span_input_from_workspace,
+    study_from_workspace,
+)
 from mast_tui.figures.spans.report import span_figures
 from mast_tui.labels import GOLD, AnnotatorKind, Target, TraceWork, VerdictValue, is_judge
 from mast_tui.output_files import Outputs, is_stream
@@ -369,13 +373,7 @@ def _add_gold_document(
         MastError: There is no gold, or the viewer may see none of it.
     """
     request.stage("Reading the gold")
-    entries = gold_entries(
-        request.workspace,
-        request.taxonomy,
-        annotators=request.annotators,
-        majority=request.majority,
-        settled_only=request.gold == "settled",
-    )
+    entries = _requested_gold(request)
     _check_ordered(request, entries)
     visible_entries, visibility = _reveal_gold(request, entries)
     request.stage("Counting agreement")
@@ -409,6 +407,17 @@ def _add_gold_document(
         "beside": add_files(document, datasheet(document, agreement, judges)),
         **visibility,
     }
+
+
+def _requested_gold(request: ExportRequest) -> list[GoldWithSides]:
+    """Return the gold by the annotators and rules of the request."""
+    return gold_entries(
+        request.workspace,
+        request.taxonomy,
+        annotators=request.annotators and checked_names(request.workspace, request.annotators),
+        majority=request.majority,
+        settled_only=request.gold == "settled",
+    )
 
 
 def _reveal_gold(
@@ -731,7 +740,7 @@ def _requested_work(request: ExportRequest) -> Sequence[TraceWork]:
             which=request.counted_pass,
             finished_only=request.format.first_passes,
         )
-    entries = gold_entries(request.workspace, request.taxonomy, majority=request.majority)
+    entries = _requested_gold(request)
     # Verdicts are not on spans, so no order is needed.
     if request.format.content is not FormatContent.VERDICTS:
         _check_ordered(request, entries)

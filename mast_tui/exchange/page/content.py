@@ -159,7 +159,8 @@ def read_pages(
                 builder.add_page(file, records)
             elif file in files:  # other files in a folder are ignored
                 raise ExchangeError(
-                    "is not a mast-tui page with labels; 'mast-tui page' writes one"
+                    "is not a mast-tui page with labels; give the pages of runs that 'mast-tui "
+                    "page' has written, or their folder"
                 )
         except (ExchangeError, InvalidJSON, TaxonomyError, ValueError, OSError) as error:
             builder.add_problem(file, "page", error)

@@ -269,7 +269,7 @@ def study_from_workspace(
     pass_by_key = counted_passes(passes, which)
     outside_names = frozenset[str]() if annotators else workspace.outside_study(taxonomy.ref)
     if annotators:
-        names = tuple(_checked_names(workspace, annotators))
+        names = tuple(checked_names(workspace, annotators))
     else:
         names_with_finished = {name for name, _ in pass_by_key} - outside_names
         is_study = workspace.study(taxonomy.ref) is not None
@@ -488,8 +488,12 @@ def _compared_people(
     return sorted(people + imported) if in_study else people or imported
 
 
-def _checked_names(workspace: Workspace, names: Sequence[str]) -> Sequence[str]:
+def checked_names(workspace: Workspace, names: Sequence[str]) -> Sequence[str]:
     """Return the names unchanged.
+
+    Args:
+        workspace: The workspace.
+        names: The names of annotators.
 
     Raises:
         WorkspaceError: A name is not that of an annotator.
