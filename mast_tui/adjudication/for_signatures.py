@@ -14,13 +14,15 @@ from mast_tui.figures.judge.input import GoldReference, judge_input_from_workspa
 from mast_tui.figures.prevalence import prevalence_figures
 from mast_tui.figures.record import Figure
 from mast_tui.gold import no_orders
+from mast_tui.redaction.filled_masks import masked_quote
 from mast_tui.reports.examples import extras_from_workspace
+from mast_tui.session import trace_masks
 
 if TYPE_CHECKING:
     from mast_tui.figures.signatures.model import SignatureInput
     from mast_tui.figures.source.verdicts import GoldOf
     from mast_tui.gold import GoldTrace
-    from mast_tui.reports.examples import Extras
+    from mast_tui.reports.examples import Extras, LabelPassage
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace
     from mast_tui.workspace.registers.pseudonyms import Pseudonyms
@@ -112,10 +114,18 @@ def extras_for(
     orders: OrderOf = SpanOrders(workspace) if places else no_orders
     # A trace is read once the text of one of its spans is needed.
     trace_of: TraceOf = cache(traces_from_files(workspace)) if places else lambda _trace: None
+    masks = trace_masks(workspace.study(taxonomy.ref))
 
-    def text_of(trace_id: str, key: str) -> str:
+    def text_of(trace_id: str, passage: LabelPassage) -> str:
+        key, quote, start, end = passage
+        if quote and masks is None:
+            return quote
         trace = trace_of(trace_id)
-        index = None if trace is None else trace.index_of(key)
+        if trace is not None and masks is not None:
+            trace = trace.with_masks(masks)
+        if quote and masks is not None:
+            return masked_quote(masks, trace, quote, key, start, end)
+        index = None if trace is None or key is None else trace.index_of(key)
         return "" if trace is None or index is None else trace.text(index)
 
     return extras_from_workspace(

@@ -17,7 +17,9 @@ from mast_tui.exchange.errors import Remedy, RowProblem
 from mast_tui.exchange.import_batch import ImportedWork, Incoming, IncomingBuilder, label_id
 from mast_tui.exchange.jsonl import JsonlContent
 from mast_tui.exchange.label_studio import CHANGED_THERE
+from mast_tui.exchange.selection import MASKED_QUOTE
 from mast_tui.labels import Label, Target
+from mast_tui.redaction.masked_trace import MASK_PATTERN
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import Workspace
 
@@ -26,6 +28,8 @@ _LEAST_SIMILARITY: Final = 60.0
 
 _NAMES_COMPARED: Final = 50
 """The most unknown names for which a similar one is searched, since this is slow."""
+
+_MASK: Final = re.compile(rf"{MASK_PATTERN}|{re.escape(MASKED_QUOTE)}")
 
 _UNKNOWN_TRACE: Final = "no trace with this id is in the workspace"
 _UNKNOWN_PERSON: Final = "no annotator with this name is in the workspace"
@@ -295,16 +299,31 @@ def _checked_key(name: str, trace: Trace | None) -> str:
 
 
 def _check_quote(trace: Trace, key: str, quote: str, start: int | None, end: int | None) -> None:
-    """Check that a quote is in the text of a span, at the given characters."""
+    """Check that a quote is in the text of a span, at the given characters.
+
+    Masks of a masked export stand for any text.
+    """
     text = trace.text(trace.index_of(key) or 0)
     position = text.find(quote)
-    if position < 0:
+    if position < 0 and not _is_masked_quote(quote, text):
         raise ValueError(f"the quote {_shortened_text(quote)!r} is not in the text of span {key!r}")
     if start is not None and text[start:end] != quote:
         raise ValueError(
             f"the quote {_shortened_text(quote)!r} is not at characters {start} to {end} of span "
             f"{key!r}, but at {position} to {position + len(quote)}"
         )
+
+
+def _is_masked_quote(quote: str, text: str) -> bool:
+    """Check whether a quote has masks, and a text has the other parts of it in this order."""
+    parts = _MASK.split(quote)
+    end = 0
+    for part in parts:
+        start = text.find(part, end)
+        if start < 0:
+            return False
+        end = start + len(part)
+    return len(parts) > 1
 
 
 def _shortened_text(text: str) -> str:

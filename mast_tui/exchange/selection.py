@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -36,9 +37,17 @@ from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import TraceRecord, Workspace, WorkspaceError
 from mast_tui.workspace.registers.pseudonyms import Pseudonyms, mask_key
 
-_TEXT_FIELDS: Final = frozenset({"quote", "note", "notes", "reason", "text", "texts", "wording"})
+_TEXT_FACTS: Final = ("task", "system", "model", "benchmark")
+"""The facts of traces that can have personal data."""
+
+_TEXT_FIELDS: Final = frozenset(
+    ("quote", "note", "notes", "reason", "text", "texts", "wording", *_TEXT_FACTS)
+)
 """The fields of documents with texts of annotators or traces."""
 
+_ITEM_FIELDS: Final = frozenset({"id", "item"})
+_QUOTE_IN_ITEM: Final = re.compile(r"""\[(['"]).*\1\]\Z""", re.DOTALL)
+"""The quote in the id of an item (``item_id``), which has no offsets."""
 
 MASKED_QUOTE: Final = "[quote]"
 """The mask of a whole quote.
@@ -149,37 +158,46 @@ class WorkMasks:
             return redacted.text[masked_start:masked_end], None, None
         return quote, start, end
 
-    def gold_entry(self, entry: GoldWithSides) -> GoldWithSides:
-        """Return the gold of a trace and its sides with masked quotes."""
-        trace_id = entry.trace.trace_id
-        labels = tuple(
-            structs.replace(label, target=self._masked_target(trace_id, label.target))
-            for label in entry.gold.labels
-        )
-        gold = structs.replace(entry.gold, labels=labels)
-        return replace(entry, gold=gold, sides=self.masked_work(entry.sides))
+    def masked_record(self, record: TraceRecord) -> TraceRecord:
+        """Return the facts of a trace with masks and without its path."""
+        texts = {name: getattr(record, name) for name in _TEXT_FACTS}
+        masked = {name: text and self.masks.text(text) for name, text in texts.items()}
+        return structs.replace(record, path=None, **masked)
+
+    def masked_document(self, document: Any, trace_id: str = "", *, is_text: bool = False) -> Any:
+        """Return a document with masked texts and quotes.
+
+        Args:
+            document: The document as JSON values.
+            trace_id: The id of the trace of its quotes, unless a part names another.
+            is_text: True for the value of a field with texts.
+        """
+        if isinstance(document, list | tuple):
+            return [self.masked_document(value, trace_id, is_text=is_text) for value in document]
+        if isinstance(document, str):
+            return self.masks.text(document) if is_text else document
+        if not isinstance(document, dict):
+            return document
+        trace_id = document.get("trace_id") or document.get("trace") or trace_id
+        masked: dict[str, Any] = {
+            key: self.masked_document(value, trace_id, is_text=is_text or key in _TEXT_FIELDS)
+            for key, value in document.items()
+        }
+        for key in _ITEM_FIELDS & masked.keys():
+            if isinstance(masked[key], str):
+                masked[key] = _QUOTE_IN_ITEM.sub(MASKED_QUOTE, masked[key])
+        span_key = document.get("first") or document.get("span_first")
+        if document.get("quote") and span_key:
+            start = document.get("char_start")
+            end = document.get("char_end")
+            quote = self._masked_quote(trace_id, span_key, document["quote"], start, end)
+            fields = zip(("quote", "char_start", "char_end"), quote, strict=True)
+            masked |= {name: value for name, value in fields if name in document}
+        return masked
 
 
 def _single_spaced(text: str) -> str:
     return " ".join(text.split())
-
-
-def masked_document(document: Any, masks: Masks, *, is_text: bool = False) -> Any:
-    """Return a document with masked texts.
-
-    Args:
-        document: The document as JSON values.
-        masks: The masks.
-        is_text: True for the value of a field with texts.
-    """
-    if isinstance(document, dict):
-        return {
-            key: masked_document(value, masks, is_text=is_text or key in _TEXT_FIELDS)
-            for key, value in document.items()
-        }
-    if isinstance(document, list | tuple):
-        return [masked_document(value, masks, is_text=is_text) for value in document]
-    return masks.text(document) if is_text and isinstance(document, str) else document
 
 
 _NAMES_SHOWN: Final = 3

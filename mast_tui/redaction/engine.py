@@ -11,6 +11,7 @@ import hashlib
 import json
 import re
 import time
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -351,17 +352,75 @@ class Redaction:
         return _replace_secrets(text, secrets, numbering, form)
 
     def _find_secrets(self, text: str) -> Iterator[_Secret]:
-        """Yield the secrets in a text, which may overlap."""
+        """Yield the secrets in a text, which may overlap.
+
+        Built-in rules search the text as people read it. The user's patterns search both forms.
+        """
         for secret in self.secrets:
             start = text.find(secret)
             while start >= 0:
                 yield _Secret(start, start + len(secret), "key")
                 start = text.find(secret, start + len(secret))
-        lowered = text.lower()
+        decoded = _DecodedText(text)
+        lowered = decoded.text.lower()
         for rule in self.rules:
             if _may_match(rule, lowered):
+                for start, end in rule.ranges(decoded.text):
+                    yield _Secret(decoded.to_original(start), decoded.to_original(end), rule.name)
+            if rule.is_own and decoded.text != text:
                 for start, end in rule.ranges(text):
                     yield _Secret(start, end, rule.name)
+
+
+_ENCODED: Final = re.compile(
+    r"\x1b\[[0-9;]*[mK]|[\u00ad\u200b-\u200f\u2060\ufeff]+"
+    r"|(?<!\\)\\++(?:(?:u001[bB]|x1[bB]|033|e)\[[0-9;]*[mK]"
+    r"|(?P<sign>[nrt\"'/])|u(?P<code>[0-9A-Fa-f]{4}))"
+)
+"""Escapes of JSON, perhaps doubled; colours of a terminal; invisible characters."""
+
+_SIGNS: Final = {"n": "\n", "r": "\r", "t": "\t"}
+
+_ASCII_FORMS: Final = {
+    **{code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)},
+    **{zero + digit: str(digit) for zero in (0x660, 0x6F0, 0x966) for digit in range(10)},
+    **dict.fromkeys((0xA0, *range(0x2000, 0x200B), 0x202F, 0x3000), " "),
+    **dict.fromkeys((*range(0x2010, 0x2016), 0x2212), "-"),
+}
+"""ASCII characters for other widths, digits, spaces and hyphens, by code point."""
+
+
+class _DecodedText:
+    """A text as people read it: without escapes and colours, and with ASCII digits.
+
+    A secret after an escape such as ``\\n``, which ends in a letter, is thus at the start of a
+    word.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._ends = [0]  # of the decoded parts, in ``text`` of this object
+        self._original_ends = [0]
+        parts = []
+        if not text.isascii() or "\\" in text or "\x1b" in text:
+            length = 0
+            for match in _ENCODED.finditer(text):
+                code = match["code"]
+                sign = match["sign"] or ""
+                before = text[self._original_ends[-1] : match.start()]
+                decoded = chr(int(code, 16)) if code else _SIGNS.get(sign, sign)
+                parts += [before, decoded]
+                length += len(before) + len(decoded)
+                self._ends.append(length)
+                self._original_ends.append(match.end())
+        parts.append(text[self._original_ends[-1] :])
+        decoded_text = "".join(parts)
+        is_plain = decoded_text.isascii()
+        self.text: Final = decoded_text if is_plain else decoded_text.translate(_ASCII_FORMS)
+
+    def to_original(self, offset: int) -> int:
+        """Return the offset in the original text."""
+        part = bisect_right(self._ends, offset) - 1
+        return self._original_ends[part] + offset - self._ends[part]
 
 
 def _restore_redaction(
@@ -399,7 +458,7 @@ def _replace_secrets(
     shown_length = 0
     for secret in _merge_secrets(secrets):
         hidden_text = text[secret.start : secret.end]
-        number = numbering.number(secret.name, hidden_text)
+        number = numbering.number(secret.name, _DecodedText(hidden_text).text)
         if form is None:
             replacement = filled_mask(secret.name, number, hidden_text)
         else:

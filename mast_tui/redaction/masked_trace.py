@@ -32,6 +32,9 @@ from mast_tui.traces.model import (
 from mast_tui.traces.preview import call_preview, preview
 
 _CODE_LETTERS: Final = 5
+MASK_PATTERN: Final = rf"\[[A-Za-z][\w -]{{0,39}} [a-z2-7]{{{_CODE_LETTERS}}}\]"
+"""The pattern of a mask of ``MASK_FORM`` with a code of ``SecretCodes``."""
+
 _CACHED_CHARS: Final = 1_000_000
 """The most characters of masked texts that are cached."""
 
@@ -90,13 +93,20 @@ class Masks:
         return self.apply(text).text
 
     def meta(self, meta: TraceMeta) -> TraceMeta:
-        """Return the metadata of a run with masks in the task and the answer key."""
+        """Return the metadata of a run with masks in its texts and in the answer key."""
         sections = {
-            name: tuple((entry, self.text(value)) for entry, value in entries)
+            # The names of step scores are keys of spans, which stay.
+            name: tuple(
+                (entry if name == "step_scores" else self.text(entry), self.text(value))
+                for entry, value in entries
+            )
             for name, entries in meta.answer_key.sections()
         }
         return meta._replace(
-            task=None if meta.task is None else self.text(meta.task),
+            task=meta.task and self.text(meta.task),
+            system=meta.system and self.text(meta.system),
+            model=meta.model and self.text(meta.model),
+            benchmark=meta.benchmark and self.text(meta.benchmark),
             answer_key=AnswerKey()._replace(**sections),
         )
 
@@ -229,22 +239,23 @@ class MaskedSpans(Spans):
         return redacted
 
     def span(self, index: int, /) -> Span:
-        """Return a span with masks in its names and its preview.
+        """Return a span with masks in its names, its location and its preview.
 
         A preview of a part of the text may end within a secret, so it is made again from the masked
         text.
         """
+        mask = self._masks.text
         span = self.unmasked.span(index)
-        agent = self._masks.text(span.agent)
-        name = None if span.name is None else self._masks.text(span.name)
+        name = None if span.name is None else mask(span.name)
+        span = replace(span, agent=mask(span.agent), name=name, place=mask(span.place))
         if span.preview_is_complete:
-            return replace(span, agent=agent, name=name, preview=self._masks.text(span.preview))
+            return replace(span, preview=mask(span.preview))
         redacted = self.redacted(index)
         if not redacted.cuts:
-            return replace(span, agent=agent, name=name)
+            return span
         make_preview = call_preview if span.kind is SpanKind.TOOL_CALL else preview
         line, is_whole = make_preview(redacted.text)
-        return replace(span, agent=agent, name=name, preview=line, preview_is_complete=is_whole)
+        return replace(span, preview=line, preview_is_complete=is_whole)
 
     def columns(self, first: int, end: int, /) -> SpanColumns:
         """Return columns of spans, with masks in the names of agents and tools.

@@ -15,6 +15,7 @@ from importlib import import_module
 from ipaddress import ip_address
 from types import ModuleType
 from typing import Any, Final
+from urllib.parse import unquote
 
 import re2
 
@@ -71,7 +72,7 @@ def pattern_rule(
         flags: The flags of the regular expression.
         required_char: A character in each secret; empty for none.
     """
-    compiled = re.compile(pattern, flags)
+    compiled = re.compile(pattern, flags | re.ASCII)
     group = compiled.groupindex.get(SECRET_GROUP, 0)
 
     def ranges(text: str) -> Iterator[tuple[int, int]]:
@@ -83,28 +84,28 @@ def pattern_rule(
     return SecretRule(name, ranges, keywords, pattern, required_char)
 
 
-_LOCAL: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._%+-"
+_LETTER: Final = "A-Za-z\u00c0-\u024f"
+"""The Latin letters, also those with accents."""
+
+_LOCAL: Final = re.compile(rf"[{_LETTER}0-9._%+-]*\Z")
 _AT_DOMAIN: Final = re.compile(
-    r"@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.){1,8}[A-Za-z]{2,24}(?![A-Za-z0-9])"
+    rf"(?:@|%40)(?:[{_LETTER}0-9](?:[{_LETTER}0-9-]{{0,61}}[{_LETTER}0-9])?\.){{1,8}}"
+    rf"[{_LETTER}]{{2,24}}(?![{_LETTER}0-9])"
 )
 _LONGEST_LOCAL: Final = 64
-_ESCAPE: Final = re.compile(r"\\[nrt]")
 
 
 def email_ranges(text: str) -> Iterator[tuple[int, int]]:
     """Yield the ranges of e-mail addresses.
 
     For speed, the search begins at each ``@`` before a domain, and goes back to the start of the
-    address.
+    address. In a URL, ``@`` may be ``%40``.
     """
     for match in _AT_DOMAIN.finditer(text):
         at_offset = match.start()
-        preceding = text[max(0, at_offset - _LONGEST_LOCAL) : at_offset]
-        local_length = len(preceding) - len(preceding.rstrip(_LOCAL))
-        if _ESCAPE.match(preceding, max(0, len(preceding) - local_length - 1)):
-            local_length -= 1  # the letter belongs to an escape before the address
-        if local_length:
-            yield at_offset - local_length, match.end()
+        local = _LOCAL.search(text, max(0, at_offset - _LONGEST_LOCAL), at_offset)
+        if local is not None and local[0]:
+            yield local.start(), match.end()
 
 
 _WORD_START: Final = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))"
@@ -211,7 +212,7 @@ DEFAULT_RULES: Final[tuple[SecretRule, ...]] = (
         "://",
         required_char=":",
     ),
-    SecretRule("e-mail", email_ranges, ("@",)),
+    SecretRule("e-mail", email_ranges, ("@", "%40")),
 )
 
 
@@ -221,7 +222,12 @@ _NEEDS_EXTRA: Final = (
 
 Check = Callable[[str], bool]
 
-_CARD: Final = re.compile(r"(?<![\w.+-])[0-9](?:[ -]?[0-9]){11,18}(?![\w-]|\.[0-9])")
+_NUMBER_START: Final = r"(?:(?<![A-Za-z0-9.+-])|(?<=^[+-]))"
+"""The start of a number, also after the sign of a line of a diff."""
+
+_CARD: Final = re.compile(
+    _NUMBER_START + r"[0-9](?:[ -]?[0-9]){11,18}(?![A-Za-z0-9-]|\.[0-9])", re.MULTILINE
+)
 _CARD_LENGTHS: Final = (
     (re.compile("4"), (13, 16, 19)),
     (re.compile("5[1-5]|2(?:2[2-9]|[3-6]|7[01]|720)"), (16,)),
@@ -240,17 +246,22 @@ _IBAN: Final = re.compile(
     r"(?<![A-Za-z0-9])[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![A-Za-z0-9])"
 )
 _IPV4: Final = re.compile(
-    r"(?<![\w.-])(?<!version )(?<!Version )(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?![\w-]|\.[0-9])"
+    r"(?:(?<![A-Za-z0-9.-])|(?<=^-))(?<!version )(?<!Version )"
+    r"(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?![A-Za-z0-9-]|\.[0-9])",
+    re.MULTILINE,
 )
-_IPV6: Final = re.compile(r"(?<![\w:.])[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}(?![\w:]|\.[0-9])")
+_IPV6: Final = re.compile(
+    r"(?<![A-Za-z0-9:.])[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}(?![A-Za-z0-9:]|\.[0-9])"
+)
 _PHONE: Final = re.compile(
-    r"(?<![\w.:/+-])(?:"
-    r"\+[0-9](?:[ ().\-/]{0,2}[0-9]){6,14}"
-    r"|(?:1[ .-]|001-)?\(?[2-9][0-9]{2}\)?[ .-][2-9][0-9]{2}[ .-][0-9]{4}"
+    _NUMBER_START + r"(?:"
+    r"(?:\+|%2B)[0-9](?:(?:[ ().\-/]|%20){0,2}[0-9]){6,14}"
+    r"|(?<![:/])(?:(?:1[ .-]|001-)?\(?[2-9][0-9]{2}\)?[ .-][2-9][0-9]{2}[ .-][0-9]{4}"
     r"|\([2-9][0-9]{2}\)[2-9][0-9]{2}-?[0-9]{4}"
     r"|00[1-9](?:[ ().\-/]{0,2}[0-9]){7,13}"
-    r"|\(?0[1-9](?:[ ()\-/]{0,2}[0-9]){6,11}"
-    r")(?: ?(?:x|ext\.? ?)[0-9]{1,5})?(?![\w-]|[.:/][0-9])"
+    r"|\(?0[1-9](?:[ ()\-/]{0,2}[0-9]){6,11})"
+    r")(?: ?(?:x|ext\.? ?)[0-9]{1,5})?(?![A-Za-z0-9-]|[.:/][0-9])",
+    re.MULTILINE,
 )
 _KNOWN_REGIONS: Final = (
     "US",
@@ -295,7 +306,7 @@ def personal_rules() -> tuple[SecretRule, ...]:
         *(rule for rule in DEFAULT_RULES if rule.name != "e-mail"),  # replaced by "email" below
         _library_rule(),
         *_OWN_KEY_RULES,
-        SecretRule("email", _email_ranges, ("@",)),
+        SecretRule("email", _email_ranges, ("@", "%40")),
         _checked_pattern_rule("card", _CARD, _is_card),
         _checked_pattern_rule("IBAN", _IBAN, _is_iban),
         _checked_pattern_rule("IP", _IPV4, _is_address, required_char="."),
@@ -493,6 +504,7 @@ def _phone_check() -> Check:
 
     def is_phone(text: str) -> bool:
         """Check whether a text is a number of a known region, or an international number."""
+        text = unquote(text)
         has_form = _SEPARATOR.search(text) or text.startswith(("+", "00"))
         is_plain_number = text.startswith("0") and len(text) in _LENGTHS_WITHOUT_SEPARATOR
         if not has_form and not is_plain_number:

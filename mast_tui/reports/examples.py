@@ -24,6 +24,18 @@ MOST_EXAMPLES: Final = 3
 """The number of example labels of each mode and group, each from another trace."""
 
 
+class LabelPassage(NamedTuple):
+    """The quote of a label, or without one its first span; a note has no key.
+
+    ``start`` and ``end`` are the code points of the quote in the text of its span, if known.
+    """
+
+    key: str | None
+    quote: str
+    start: int | None = None
+    end: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class LabelExample:
     """A label of a failed trace.
@@ -74,7 +86,7 @@ def extras_from_workspace(
     *,
     gold_of: GoldOf,
     order_of: Callable[[str], Order],
-    text_of: Callable[[str, str], str],
+    text_of: Callable[[str, LabelPassage], str],
     shown_name_of: Callable[[str], str] = str,
 ) -> Extras:
     """Count the failed traces that each mode decided, and choose example labels.
@@ -87,7 +99,7 @@ def extras_from_workspace(
         signature_input: The traces of the report, with their groups, outcomes and verdicts.
         gold_of: Returns the gold of traces by trace id.
         order_of: Returns the order of a trace's spans: the index of each key.
-        text_of: Returns the text of a span by trace id and key; empty if it cannot be read.
+        text_of: Returns the text of a passage by trace id; empty if it cannot be read.
         shown_name_of: Returns the name or pseudonym of the author of a note.
     """
     fatal_units = _fatal_units(workspace, taxonomy, signature_input)
@@ -153,7 +165,11 @@ def _best_label(labels: Iterable[Label | GoldLabel]) -> Label | GoldLabel | None
     """Return the best label for an example: fatal, on a place, with a quote; None without any."""
     return min(
         labels,
-        key=lambda label: (not _is_fatal(label), label.target.is_whole, not _quote_of(label)),
+        key=lambda label: (
+            not _is_fatal(label),
+            label.target.is_whole,
+            not _passage_of(label).quote,
+        ),
         default=None,
     )
 
@@ -185,7 +201,7 @@ def _example_of_label(
     label: Label | GoldLabel,
     unit: _ExampleUnit,
     order: Order,
-    text_of: Callable[[str, str], str],
+    text_of: Callable[[str, LabelPassage], str],
     shown_name_of: Callable[[str], str],
 ) -> LabelExample:
     """Return a label as an example, with the numbers of its spans on screen."""
@@ -199,18 +215,18 @@ def _example_of_label(
         first=None if first_index is None else first_index + 1,
         last=None if first_index is None or last_index is None else last_index + 1,
         whole=target.is_whole,
-        text=_quote_of(label)
-        or ("" if target.first is None else text_of(unit.trace, target.first)),
-        note=_note_of(label, shown_name_of),
+        text=text_of(unit.trace, _passage_of(label)),
+        note=text_of(unit.trace, LabelPassage(None, _note_of(label, shown_name_of))),
         fatal=_is_fatal(label),
     )
 
 
-def _quote_of(label: Label | GoldLabel) -> str:
-    if label.target.quote:
-        return label.target.quote
+def _passage_of(label: Label | GoldLabel) -> LabelPassage:
+    target = label.target
     evidence = label.evidence if isinstance(label, Label) else None
-    return "" if evidence is None else evidence.quote
+    if target.quote or evidence is None or not evidence.quote:
+        return LabelPassage(target.first, target.quote or "", target.char_start, target.char_end)
+    return LabelPassage(evidence.key, evidence.quote, evidence.char_start, evidence.char_end)
 
 
 def _note_of(label: Label | GoldLabel, shown_name_of: Callable[[str], str]) -> str:

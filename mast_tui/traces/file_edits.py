@@ -58,7 +58,7 @@ _BEFORE_COMMANDS: Final = frozenset({"then", "do", "else", "{", "!", "sudo", "ti
 _IN_PLACE_OPTION: Final = re.compile(r"-[a-zA-Z]*i|--in-place")
 """``-i`` of sed and perl, alone or as in ``-pi.bak`` and ``-Ei``."""
 
-_REDIRECTION: Final = re.compile(r"(>{1,2})\s*([^\s<>|;&]+)")
+_REDIRECTION: Final = re.compile(r"""(>{1,2})\s*('[^'\n]+'|"[^"\n]+"|[^\s<>|;&]+)""")
 _OPEN_FILE: Final = re.compile(r"\[File: (.{1,1000}?) \(\d+ lines total\)\]")
 _LINES: Final = re.compile(r"edit (\d+):(\d+)\s*\n(.*)", re.DOTALL)
 _REFUSED: Final = ("Your proposed edit has introduced", "No replacement was performed")

@@ -516,7 +516,7 @@ class TraceMasks(Protocol):
         """Return spans with masks in their texts."""
 
     def meta(self, meta: TraceMeta, /) -> TraceMeta:
-        """Return facts with masks in the task and the answer key."""
+        """Return facts with masks in their texts."""
 
 
 _FORMATS: Final[Mapping[tuple[str, str | None], str]] = {
@@ -742,12 +742,16 @@ class Trace:
 
     @property
     def problems(self) -> Sequence[Problem]:
-        """The problems of the trace and of its spans."""
+        """The problems of the trace and of its spans, with masks if there are any."""
         summary = self._summary
         problems = self._problems
         if summary is not None:
             problems = tuple(Problem(location, message) for location, message in summary.problems)
-        return (*problems, *self._spans.problems)
+        problems = (*problems, *self._spans.problems)
+        if self._masks is None:
+            return problems
+        mask = self._masks.text
+        return tuple(Problem(mask(place), mask(message)) for place, message in problems)
 
     @property
     def spawned(self) -> Mapping[str, str]:
@@ -770,10 +774,15 @@ class Trace:
     def summary(self) -> TraceSummary:
         """The facts of the trace without its spans, with masks if there are any."""
         summary = self._read_summary()
-        if self._masks is None or summary.task is None:
+        if self._masks is None:
             return summary
-        masked_task = self.meta.task or ""
-        return summary._replace(task=shortened(masked_task, _TASK_CHARS))
+        meta = self.meta
+        return summary._replace(
+            task=None if summary.task is None else shortened(meta.task or "", _TASK_CHARS),
+            system=meta.system,
+            model=meta.model,
+            benchmark=meta.benchmark,
+        )
 
     def _read_summary(self) -> TraceSummary:
         """Return the facts of the trace without its spans and without masks."""

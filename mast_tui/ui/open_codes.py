@@ -237,6 +237,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
     def _table_columns(self, loader: TraceLoader) -> tuple[TableColumn[_CodeRow], ...]:
         """Return the columns of the groups and open codes."""
         no_text = f"no text yet; {self.mast.key_of('annotate.note')} in the trace writes one"
+        shows_quotes = self.mast.catalog.masks is None
         text = _cell_of_row(
             lambda group: one_line(f"{group.name} · {counted(len(group.codes), 'place')}"),
             lambda code: f"  {one_line(code.tagged_text) or no_text}",
@@ -250,7 +251,9 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         )
         place = _cell_of_row(
             lambda _: "",
-            lambda code: place_text(code.target, loader.known_order(code.trace_id)),
+            lambda code: place_text(
+                code.target, loader.known_order(code.trace_id), quoted=shows_quotes
+            ),
         )
         annotator = _cell_of_row(lambda _: "", lambda code: one_line(code.annotator))
         sign_style = _cell_of_row(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -28,13 +29,15 @@ _JOURNALS: Final = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83", b"\xd9\xd5\x05\xf9
 _BYTES_READ: Final = 4 << 20
 """The number of first bytes of a file in which a trace is recognised."""
 
+_PAGE: Final = re.compile(rb"<!doctype html>|# [^\n]*\n\n- Id: ")
+"""The beginning of a report or page. The trace on a page may look like a trace to a reader."""
+
 _TEXT_TRACES: Final = (".log", ".txt")
 _OWN_TEXTS: Final = (
     b"mast-tui lint: ",
     b"# Datasheet\n",
     b"# Codebook of ",
     b"\\section{Codebook of ",
-    b"<!doctype html>",
     b"<View>",
     b"# Agreement\n",
     b"Table: Agreement of ",
@@ -130,6 +133,8 @@ def reason_to_protect(target: Path) -> str | None:
 def _reason_from_content(target: Path) -> str | None:
     """Return the reason to protect a file that looks like a trace or labels, or None."""
     source = _FileBeginning(target)
+    if _PAGE.match(source.head):
+        return None
     if (reader := recognise(source)) is not None:
         return f"looks like a trace ({reader.name})"
     if source.is_binary:

@@ -15,6 +15,7 @@ from mast_tui.gold import Decision, SideAnswer
 from mast_tui.labels import AnnotatorKind, VerdictValue
 from mast_tui.session import resolve_blind
 from mast_tui.taxonomy.loader import load_mast
+from mast_tui.traces.library import samples_folder
 from mast_tui.workspace import NewEvent, Workspace
 from mast_tui.workspace.events.types import Decided, SpanNoteSet
 from tests.cli.conftest import Cli, open_workspace
@@ -261,6 +262,9 @@ def test_several_runs_become_a_folder_with_an_index(cli: Cli) -> None:
     assert sorted(links) == ["a.html", "index-2.html"]
     cli.ok("page", runs, "-o", "texts", "--markdown")
     assert len(list(Path("texts").glob("*.md"))) == 3
+    chat = samples_folder() / "chatdev_routelat.json"
+    for name in ("run.html", "run.md") * 2:  # a run of ChatDev also looks like one on its page
+        cli.ok("page", chat, "-o", name, *(["--markdown"] if name == "run.md" else []))
 
 
 def test_a_damaged_page_is_refused(cli: Cli, trace: Path) -> None:

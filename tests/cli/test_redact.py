@@ -37,6 +37,8 @@ def labelled(tmp_path: Path, cli: Cli) -> Path:
             start = text.index(quote)
             target = f'{keys[0]},{keys[0]},"{quote}",{start},{start + len(quote)},fatal'
             rows.append(f'{trace["id"]},{name},{mode},present,{target},"ask {MAIL}"')
+        place = f'{keys[name == "mira"]},{keys[name == "mira"]},"lovelace@example"'
+        rows.append(f"{trace['id']},{name},2.3,present,{place},,,,")
         rows.append(f"{trace['id']},{name},,note,{keys[1]},,,,,,{CARD}")
         rows.append(f"{trace['id']},{name},,finished,,,,,,,")
     (tmp_path / "labels.csv").write_text(HEADING + "\n".join(rows) + "\n", "utf-8")
@@ -96,9 +98,10 @@ def test_quotes_without_a_secret_keep_their_offsets(cli: Cli, labelled: Path) ->
             assert redacted["quote"] == original["quote"]
             assert redacted["char_start"] == original["char_start"]
         elif original["quote"]:
-            assert redacted["quote"].startswith("[email ")
+            assert redacted["quote"].startswith(("[email ", "[quote]"))
             assert redacted["char_start"] == ""
-    cli.ok("import", "exported", "--format", "csv-long", "--workspace", "w.db")
+    cli.ok("judge", labelled, "--judge", "rules", "--quiet", "--workspace", "w.db")
+    cli.ok("import", "exported", "--format", "csv-long", "--workspace", "w.db", "--allow-new")
 
 
 def test_a_page_shows_masks_and_highlights_quotes_in_them(cli: Cli, labelled: Path) -> None:
@@ -108,7 +111,11 @@ def test_a_page_shows_masks_and_highlights_quotes_in_them(cli: Cli, labelled: Pa
         content = Path(name).read_text("utf-8")
         check_no_secrets(content)
         assert "[email " in content
-    assert ">tell me when</mark>" in Path("run.html").read_text("utf-8")
+    page = Path("run.html").read_text("utf-8")
+    assert ">tell me when</mark>" in page
+    cli.ok("convert", labelled, "-o", "run.jsonl", "--redact")
+    converted = Path("run.jsonl").read_text("utf-8")
+    assert converted[converted.index("[email ") :].partition("]")[0] in page
     cli.ok("import", "run.html", "--format", "page", "--workspace", "w.db")
 
 
@@ -121,12 +128,3 @@ def test_matches_of_the_users_patterns_are_masked(cli: Cli, labelled: Path) -> N
     assert MAIL in content
     cli.ok(*options, "--redact")
     check_no_secrets(Path("run.html").read_text("utf-8"))
-
-
-def test_masks_are_the_same_in_pages_and_converted_traces(cli: Cli, labelled: Path) -> None:
-    cli.ok("page", labelled, "-o", "run.md", "--redact", "--markdown")
-    cli.ok("convert", labelled, "-o", "run.jsonl", "--redact")
-    page = Path("run.md").read_text("utf-8")
-    converted = Path("run.jsonl").read_text("utf-8")
-    mask = converted[converted.index("[email ") :].partition("]")[0]
-    assert mask.replace("[", "\\[") in page or mask in page

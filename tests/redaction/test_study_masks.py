@@ -13,14 +13,13 @@ from msgspec.structs import replace
 
 from mast_tui.labels import Target
 from mast_tui.redaction.filled_masks import filled_mask, is_masked_copy, with_whole_masks
-from mast_tui.redaction.masked_trace import masks_of_same_length
 from mast_tui.session import Session, set_study, trace_masks
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import Workspace
-from tests.cli.conftest import Cli, CliResult
+from tests.cli.conftest import Cli
 from tests.postgres import PostgresServer
 from tests.ui.settle import run_briefly
-from tests.ui.stage import MAST, SLUGS, Stage, finding, read_trace, stage, suggest, write_trace
+from tests.ui.stage import MAST, SLUGS, finding, read_trace, stage, suggest, write_trace
 from tests.waiting import until
 from tests.workspace.test_sight_by_server import STUDY, Team
 
@@ -56,22 +55,15 @@ class MaskedStudy:
 def study(tmp_path: Path, cli: Cli) -> MaskedStudy:
     """Set up a study of two annotators and an adjudicator that masks texts and badges."""
     made = MaskedStudy(write_trace(tmp_path / "run.json", MESSAGES), tmp_path / "labels.db")
+    (tmp_path / "outcomes.csv").write_text("trace,outcome\nrun.json,failed\n", encoding="utf-8")
     patterns = tmp_path / "patterns.txt"
     patterns.write_text("# badges\nbadge = X-[0-9]{6}\n", encoding="utf-8")
-    done(
-        cli,
+    cli.ok(
         *("study", "set", made.file, "--annotators", "alice,bob", "--adjudicators", "carol"),
         *("--annotator", "lead", "--assisted", "--redact", "--redact-file", patterns),
         *("--workspace", made.workspace),
     )
     return made
-
-
-def done(cli: Cli, *words: object) -> CliResult:
-    """Run a command that must succeed."""
-    result = cli(*words)
-    assert result.code == 0, result.err
-    return result
 
 
 def assert_nothing_shown(text: str) -> None:
@@ -104,13 +96,6 @@ def test_a_filled_mask_keeps_length_and_lines(
         assert end >= len(before) + len(mask)
 
 
-def test_offsets_are_those_of_the_text_without_masks() -> None:
-    masks = masks_of_same_length([], b"k" * 32)
-    redacted = masks.apply(f"Mail {EMAIL}, then 10.20.30.40.")
-    assert all(cut.original == cut.shown for cut in redacted.cuts)
-    assert_nothing_shown(redacted.text)
-
-
 async def test_no_frame_of_the_app_shows_masked_texts(study: MaskedStudy) -> None:
     quote = f"to {EMAIL} now"
     suggest(
@@ -119,7 +104,7 @@ async def test_no_frame_of_the_app_shows_masked_texts(study: MaskedStudy) -> Non
         [finding(study.trace, "3.2", 2, 2, quote=quote, why=f"nobody checks {EMAIL}")],
     )
     async with stage(study.file, workspace=study.workspace, settled=False) as on:
-        for _ in until(lambda: bool(on.app.screen_stack[1:]) and _is_trace_shown(on)):
+        for _ in until(lambda: any(screen.trace is not None for screen in on._annotating)):
             assert_nothing_shown(on.text)
             await run_briefly(on.app)
         await on.press()
@@ -140,10 +125,6 @@ async def test_no_frame_of_the_app_shows_masked_texts(study: MaskedStudy) -> Non
         assert_nothing_shown(on.text)
 
 
-def _is_trace_shown(on: Stage) -> bool:
-    return any(screen.trace is not None for screen in on._annotating)
-
-
 def test_a_quote_is_stored_with_whole_masks(study: MaskedStudy) -> None:
     session = study.session("alice")
     text = study.trace.text(1)
@@ -158,9 +139,7 @@ def test_a_quote_is_stored_with_whole_masks(study: MaskedStudy) -> None:
     assert_nothing_shown(label.target.quote or "")
 
 
-async def test_adjudication_masks_quotes_made_before_the_masks(
-    study: MaskedStudy, tmp_path: Path
-) -> None:
+async def test_adjudication_masks_quotes_made_before_the_masks(study: MaskedStudy) -> None:
     trace = study.trace
     start = trace.text(1).index(EMAIL)
     target = Target(
@@ -180,10 +159,10 @@ async def test_adjudication_masks_quotes_made_before_the_masks(
 
 async def test_masks_of_a_changed_study_hold_at_once(study: MaskedStudy, cli: Cli) -> None:
     options = ("--annotator", "lead", "--workspace", study.workspace)
-    done(cli, "study", "set", "--no-redact", *options)
+    cli.ok("study", "set", "--no-redact", *options)
     async with stage(study.file, workspace=study.workspace) as on:
         assert EMAIL in on.text
-        done(cli, "study", "set", "--redact", *options)
+        cli.ok("study", "set", "--redact", *options)
         on.app.study_changed()
         for _ in until(lambda: "▒email·" in on.text):
             await on.pilot.pause()
@@ -194,26 +173,30 @@ def test_commands_mask_what_they_read_and_write(
     study: MaskedStudy, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     work = ("--workspace", study.workspace)
-    monkeypatch.setattr("sys.stdin", StringIO("j\nw ▒email\n32\n/alice\nq\n"))
-    output = done(cli, "read", study.file, "--annotator", "alice", *work).out
+    monkeypatch.setattr("sys.stdin", StringIO("j\n13\nw ▒email\n32\n/alice\nq\n"))
+    output = cli.ok("read", study.file, "--annotator", "alice", *work).out
     assert "▒email·" in output
     assert "Not found" in output
     assert_nothing_shown(output)
     page, labels, other = (study.file.with_name(n) for n in ("run.html", "l.jsonl", "other.db"))
-    done(cli, "page", study.file, "-o", page, "--annotator", "lead", *work)
+    cli.ok("page", study.file, "-o", page, "--annotator", "lead", *work)
     page_text = page.read_text(encoding="utf-8")
     assert_nothing_shown(page_text)
     assert ">[email " in page_text[page_text.index("<mark") :]
-    done(cli, "export", "--format", "jsonl", "-o", labels, "--annotator", "lead", *work)
+    cli.ok("export", "--format", "jsonl", "-o", labels, "--annotator", "lead", *work)
     lines = labels.read_text(encoding="utf-8").splitlines()
     assert_nothing_shown("\n".join(line for line in lines if '"label_added"' in line))
-    done(cli, "import", labels, "--format", "jsonl", "--workspace", other)
-    shown = done(cli, "study", "show", "--json", "--workspace", other).json
+    cli.ok("import", labels, "--format", "jsonl", "--workspace", other)
+    shown = cli.ok("study", "show", "--json", "--workspace", other).json
     assert shown["study"]["redact"] is True
     finished = study.session("alice")
     finished.finish(open_modes="absent")
     finished.workspace.close()
-    gold = done(cli, "export", "--format", "gold", "-o", "-", "--annotator", "lead", *work).out
+    report = study.file.with_name("report.md")
+    cli.ok("report", "--markdown", report, "--annotator", "lead", *work)
+    assert "nobody checks" in report.read_text(encoding="utf-8")
+    assert_nothing_shown(report.read_text(encoding="utf-8"))
+    gold = cli.ok("export", "--format", "gold", "-o", "-", "--annotator", "lead", *work).out
     assert "redact_key" not in gold
 
 

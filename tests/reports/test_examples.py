@@ -14,7 +14,7 @@ from mast_tui.exchange.apply import apply_incoming
 from mast_tui.exchange.csv_labels import read_csv_long
 from mast_tui.figures.signatures.model import OVERALL
 from mast_tui.gold import no_order
-from mast_tui.reports.examples import MOST_EXAMPLES, Extras, extras_from_workspace
+from mast_tui.reports.examples import MOST_EXAMPLES, Extras, LabelPassage, extras_from_workspace
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.model import Outcome
 from mast_tui.workspace import TraceRecord, Workspace
@@ -55,12 +55,12 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
     workspace.close()
 
 
-def no_text(_trace: str, _key: str) -> str:
-    return ""
+def quote_of(_trace: str, passage: LabelPassage) -> str:
+    return passage.quote
 
 
 def extras(
-    workspace: Workspace, labels: str, text_of: Callable[[str, str], str] = no_text
+    workspace: Workspace, labels: str, text_of: Callable[[str, LabelPassage], str] = quote_of
 ) -> Extras:
     taxonomy = load_mast()
     signatures = signature_input(
@@ -93,7 +93,9 @@ def test_examples_are_labels_with_words_fatal_ones_first(workspace: Workspace) -
     assert (of_model[0].text, of_model[0].note) == ("the words", "stopped early")
     assert of_model[0].first is None  # without files the places of spans are unknown
     assert extras(workspace, "bob").examples == ()
-    with_texts = extras(workspace, "bob", lambda trace, key: f"{key} of {trace}").examples
+    with_texts = extras(
+        workspace, "bob", lambda trace, passage: f"{passage.key} of {trace}" if passage.key else ""
+    ).examples
     texts = [example.text for example in with_texts if example.group == "m"]
     assert len(texts) == MOST_EXAMPLES
     assert texts == ["a of t1", "b of t3", "a of t2"]

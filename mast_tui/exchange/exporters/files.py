@@ -57,7 +57,6 @@ from mast_tui.exchange.selection import (
     first_names,
     gold_entries,
     gold_work,
-    masked_document,
     pseudonymous,
     selected_work,
 )
@@ -73,6 +72,7 @@ from mast_tui.figures.source.agreement import (
 from mast_tui.figures.spans.report import span_figures
 from mast_tui.labels import GOLD, AnnotatorKind, Target, TraceWork, VerdictValue, is_judge
 from mast_tui.output_files import Outputs, is_stream
+from mast_tui.redaction.masked_trace import Masks
 from mast_tui.safe_text import one_line
 from mast_tui.session import Viewer, hidden_traces_text, outside_work_text, visibility_json
 from mast_tui.taxonomy.model import Taxonomy
@@ -398,7 +398,7 @@ def _add_gold_document(
         agreement = agreement.renamed(letters, in_document)
         judges = {name: report.renamed(letters, in_document) for name, report in judges.items()}
     if request.masks is not None:
-        document = masked_document(document, request.masks)
+        document = _work_masks(request, request.masks).masked_document(document)
     events = events_hash(request.workspace, request.taxonomy.ref)
     document = with_set_facts(document, _datasheet_values(request), events)
     return {
@@ -425,7 +425,7 @@ def _reveal_gold(
 ) -> tuple[list[GoldWithSides], Counts]:
     """Return the gold of the visible traces, and the JSON values on hidden traces.
 
-    Hidden outcomes are left out, and texts are masked. The viewer's history records the traces as
+    Hidden outcomes are left out. The viewer's history records the traces as
     seen.
 
     Raises:
@@ -444,10 +444,15 @@ def _reveal_gold(
         for entry in entries
         if entry.trace.trace_id in visible
     ]
-    if request.masks is not None:
-        work_masks = WorkMasks(request.masks, redacted_from_files(request.workspace, request.masks))
-        visible_entries = [work_masks.gold_entry(entry) for entry in visible_entries]
     return visible_entries, visibility
+
+
+def _work_masks(request: ExportRequest, masks: Masks) -> WorkMasks:
+    return WorkMasks(
+        masks,
+        redacted_from_files(request.workspace, masks),
+        in_masked_texts=request.format.holds_texts,
+    )
 
 
 def _gold_counts(document: Mapping[str, Any]) -> Counts:
@@ -637,7 +642,7 @@ def add_codebook(request: ExportRequest, outputs: Outputs) -> Counts:
     if request.pseudonyms is not None:
         pages = request.pseudonyms.in_document(pages)
     if request.masks is not None:
-        pages = masked_document(pages, request.masks)
+        pages = _work_masks(request, request.masks).masked_document(pages)
     is_latex = request.output.suffix.lower() == ".tex"
     outputs.add(request.output, codebook_text(request.taxonomy, pages, latex=is_latex))
     all_pages = guidelines_document(request.workspace, request.taxonomy)
@@ -717,11 +722,8 @@ def _add_labels(
         kinds = {request.pseudonyms.name(name): kind for name, kind in kinds.items()}
         exported_work = pseudonymous(exported_work, request.pseudonyms)
     if request.masks is not None:
-        work_masks = WorkMasks(
-            request.masks,
-            redacted_from_files(request.workspace, request.masks),
-            in_masked_texts=request.format.holds_texts,
-        )
+        work_masks = _work_masks(request, request.masks)
+        records = {name: work_masks.masked_record(record) for name, record in records.items()}
         exported_work = work_masks.masked_work(exported_work)
     to_write = LabelsToWrite(request, outputs, exported_work, records, kinds)
     text, format_counts = text_of(to_write)

@@ -599,9 +599,9 @@ class RunPages:
         if masks is not None:
             title = masks.text(title)
             masked_trace = trace.with_masks(masks)
-            record = structs.replace(record, task=masked_trace.meta.task)
             labels = tuple(_masked_label(label, masked_trace, masks) for label in labels)
             work_masks = WorkMasks(masks, lambda _id, key: redacted_span(masked_trace, key))
+            record = work_masks.masked_record(record)
             works = work_masks.masked_work(works)
             trace = masked_trace
         records = records_of(record, self._taxonomy, works, visible.kinds) if works else ()

@@ -356,7 +356,7 @@ def _fact_lines(page: RunPage) -> Iterator[str]:
         yield from ("", "Task:", "")
         yield from _fenced_lines(page.trace.meta.task)
     for table in page.usage:
-        yield ""
+        yield from ("", f"{table.title}:", "")
         yield from _table_lines(
             [column.title for column in table.columns],
             ([column.cell(row) for column in table.columns] for row in table.rows),

@@ -91,7 +91,7 @@ def line_of(trace: Trace, *, hides_outcomes: bool = False) -> bytes:
         "version": VERSION,
         "id": identity.trace_id,
         "source": {
-            "file": trace.path.name,
+            "file": trace.path.name if trace.masks is None else trace.masks.text(trace.path.name),
             "record": trace.record,
             "reader": identity.reader,
             "key_scheme": identity.key_scheme,

@@ -108,6 +108,7 @@ _MASKS: Final = Field(
     "E-mail addresses, telephone and card numbers, keys and such as they are, or masked.",
     (_AS_THEY_ARE, "masked"),
 )
+_STUDY_MASKS: Final = Field("masks", "personal data", "The study masks all files.", ("masked",))
 
 
 _FILE: Final = Field("file", "file", "", path=True)
@@ -465,7 +466,9 @@ def _choices_of_runs(
         title = f"Write this trace as {'Markdown' if suffix == 'md' else 'an HTML page'}"
         runs = (report.run,)
         field = _FILE
-        file_name = file_name_of(distinct_name(report.run, ()), suffix)
+        name = distinct_name(report.run, ())
+        masks = report.run.masks
+        file_name = file_name_of(name if masks is None else masks.text(name), suffix)
     return ExportChoices(
         title,
         (field, _PSEUDONYMS, _MASKS),
@@ -515,6 +518,9 @@ class ExportForm(Form):
             choices = _choices_of_runs(opened, report, file_format, screen_format.suffix)
         else:
             choices = _choices_of_report(opened, report, file_format, screen_format.suffix)
+        if opened.masks is not None and _MASKS in choices.fields:
+            fields = tuple(_STUDY_MASKS if field is _MASKS else field for field in choices.fields)
+            choices = replace(choices, fields=fields, texts={**choices.texts, "masks": "masked"})
         self._choices = choices
         super().__init__(choices.title, choices.fields, choices.texts)
 

@@ -286,7 +286,8 @@ def _judge_lines(opened: OpenWorkspace, comparison: RunComparison, case: Case) -
         if label.id in judge_label_ids:
             yield _label_text(label, opened, trace)
     for notes in _model_notes(opened, judge, case):
-        yield f"judge's notes: {notes}"
+        shown_notes = notes if opened.masks is None else opened.masks.text(notes)
+        yield f"judge's notes: {shown_notes}"
 
 
 def _people_lines(trace_work: TraceSides, mode: str) -> Iterator[str]:

@@ -69,6 +69,7 @@ def page_paragraphs(
     order_of: Callable[[str], Order],
     *,
     how_to_write: str = "",
+    quoted: bool = True,
 ) -> list[PageParagraph]:
     """Return the paragraphs of a page.
 
@@ -78,6 +79,7 @@ def page_paragraphs(
         name_of: Returns the name of a trace by its id.
         order_of: Returns the order of the spans of a trace by its id.
         how_to_write: A sentence for a page without guidelines.
+        quoted: True to show quotes, which may have no masks.
     """
     paragraphs = [
         PageParagraph("heading", "Definition"),
@@ -87,17 +89,21 @@ def page_paragraphs(
     paragraphs += [_guideline_paragraph(guideline, name_of) for guideline in page.guidelines]
     if not page.guidelines:
         paragraphs.append(PageParagraph("text", f"None is written yet. {how_to_write}".rstrip()))
-    return [*paragraphs, *_case_paragraphs(page, name_of, order_of)]
+    return [*paragraphs, *_case_paragraphs(page, name_of, order_of, quoted)]
 
 
 def _case_paragraphs(
-    page: ModePage, name_of: Callable[[str], str], order_of: Callable[[str], Order]
+    page: ModePage,
+    name_of: Callable[[str], str],
+    order_of: Callable[[str], Order],
+    quoted: bool,
 ) -> Iterator[PageParagraph]:
     """Yield the decided cases under their heading, and the number of hidden cases."""
     steps = [list(step_cases) for _, step_cases in groupby(page.cases, _step_key)]
     yield PageParagraph("heading", f"Decided cases: {len(steps)}" if steps else "Decided cases")
     for step_cases in steps:
-        yield _decided_cases_paragraph(step_cases, name_of, order_of(step_cases[0].trace_id))
+        order = order_of(step_cases[0].trace_id)
+        yield _decided_cases_paragraph(step_cases, name_of, order, quoted)
     if page.hidden:
         more = " more" if page.cases else ""
         noun = f"{more} case" if page.hidden == 1 else f"{more} cases"
@@ -125,7 +131,7 @@ def _step_key(case: GuidelineCase) -> tuple[str, str, str, str]:
 
 
 def _decided_cases_paragraph(
-    cases: Sequence[GuidelineCase], name_of: Callable[[str], str], order: Order
+    cases: Sequence[GuidelineCase], name_of: Callable[[str], str], order: Order, quoted: bool
 ) -> PageParagraph:
     """Return a paragraph on cases that were decided together, with reasons, adjudicator and
     date.
@@ -135,7 +141,7 @@ def _decided_cases_paragraph(
     text = f"{one_line(name_of(first_case.trace_id))}: {decided_words(decisions)}"
     targets = in_reading_order(targets_taken(decisions), lambda target: target, order)
     if targets:
-        text += f" at {places_text(targets, order, MOST_RANGES, quoted=True)}"
+        text += f" at {places_text(targets, order, MOST_RANGES, quoted=quoted)}"
     reasons = dict.fromkeys(decision.reason for decision in decisions if decision.reason)
     first_decision = first_case.decision
     date = first_decision.decided_at[:DATE_CHARS]
@@ -354,6 +360,7 @@ class GuidelinesScreen(OpensTraces):
             loader.name_of,
             loader.known_order,
             how_to_write=how_to_write,
+            quoted=self.mast.catalog.masks is None,
         )
         self.main_list.show(paragraphs, keep_cursor=keep_cursor)
         self.main_list.border_subtitle = plain_title(_counts_text(page))
