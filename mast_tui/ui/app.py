@@ -305,11 +305,11 @@ class MastApp(QueuedInputApp):
         self.trace_queue.left_trace_id = trace.identity.trace_id
         if screen is not present_screen:
             self.push_screen(screen)
-        self._attach_session(screen)
+        self.attach_session(screen)
         if location is not None:
             screen.call_after_refresh(screen.look_at, location)
 
-    def _attach_session(self, screen: AnnotateScreen, *, replaces_session: bool = False) -> None:
+    def attach_session(self, screen: AnnotateScreen, *, replaces_session: bool = False) -> None:
         """Attach a session to a screen once the workspace is open.
 
         Args:
@@ -327,6 +327,9 @@ class MastApp(QueuedInputApp):
             session = await self.workspace.carry_out(lambda: opened.open(trace))
             if session is not None:
                 screen.attach(session)
+            else:
+                screen.workspace_failed()
+                self.input_queue.resume()
 
         def queue_attaching(opened: OpenWorkspace) -> None:
             """Queue the attaching of the session."""
@@ -523,7 +526,7 @@ class MastApp(QueuedInputApp):
         traces = list(self.catalog.traces.values())
         if waiting_screen is not None and len(traces) == 1:
             waiting_screen.show_trace(traces[0])
-            self._attach_session(waiting_screen)
+            self.attach_session(waiting_screen)
         elif waiting_screen is not None and (traces or self.catalog.complete):
             self.go(ShowLibrary())
         for main_screen in self.main_screens:
@@ -558,7 +561,7 @@ class MastApp(QueuedInputApp):
         for screen in self.main_screens:
             screen.reset_queue()
             if shows_trace(screen):
-                self._attach_session(screen, replaces_session=True)
+                self.attach_session(screen, replaces_session=True)
 
     @work(thread=True, group="workspace", exclusive=True)
     def open_workspace(self, *, trusted: bool = False) -> None:
@@ -600,7 +603,7 @@ class MastApp(QueuedInputApp):
         """Tell the screens that another program has written to the workspace."""
         for screen in self.main_screens:
             if shows_trace(screen) and screen.session is None:
-                self._attach_session(screen)  # the server was away when it was opened
+                self.attach_session(screen)  # the server was away when it was opened
             else:
                 screen.show_changes_of_others()
 

@@ -49,6 +49,7 @@ from mast_tui.ui.widgets.virtual_lines import name_width, sign_column
 from mast_tui.ui.wording import counted, place_text
 from mast_tui.workspace.outputs import outputs_beside
 from mast_tui.workspace.registers.tags import TaggedPlace
+from mast_tui.writes import piece_of_work
 
 BARS: Final = "·▁▂▃▄▅▆▇█"
 """The bars for the number of new kinds of failure in a trace, from none to eight or more."""
@@ -357,11 +358,15 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
 
         place_count_text = counted(len(codes), "place")
 
-        def toggle_entered_tag(tag: str) -> None:
+        async def toggle_entered_tag(tag: str) -> None:
             """Add or remove the tag, and read the open codes again."""
-            is_added = toggle_tag(
-                opened.workspace, opened.taxonomy.id, opened.annotator, codes, tag
+            is_added = await self.run_or_show_error(
+                lambda: toggle_tag(
+                    opened.workspace, opened.taxonomy.id, opened.annotator, codes, tag
+                )
             )
+            if is_added is None:
+                return
             self._marked_codes = {}
             self.hints.say(f"#{tag} {'on' if is_added else 'off'} {place_count_text}")
             self.read_rows(opened)
@@ -371,7 +376,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
             question="A tag for all of them; a tag that all have is removed",
             check=checked_tag,
         )
-        self.mast.ask(dialog, toggle_entered_tag)
+        self.mast.ask(dialog, lambda tag: self.writes.do(partial(toggle_entered_tag, tag)))
 
     def action_group_by_model(self) -> None:
         """Ask a model for groups, after showing what is sent and what it costs."""
@@ -404,8 +409,9 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
             default="n",
         )
 
-    def _group_by_words(self, opened: OpenWorkspace) -> None:
-        _store_groups(opened, model=None, groups={})
+    @piece_of_work
+    async def _group_by_words(self, opened: OpenWorkspace) -> None:
+        await self.run_or_show_error(lambda: _store_groups(opened, model=None, groups={}))
         self.read_rows(opened)
 
     def _ask_model(self, opened: OpenWorkspace, setup: Setup, texts: Sequence[str]) -> None:

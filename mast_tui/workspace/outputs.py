@@ -16,13 +16,12 @@ from mast_tui.traces.readers import recognise
 from mast_tui.traces.scan.label_files import label_file_kind
 from mast_tui.traces.scan.outcomes import FILE_NAME
 from mast_tui.traces.scan.sub_agents import sub_agents_of, thread_of
-from mast_tui.workspace.paths import find_workspace
+from mast_tui.workspace.paths import SIDE_FILES, find_workspace, workspace_files
 
 if TYPE_CHECKING:
     from mast_tui.workspace.store import Workspace
 
 _DATABASE: Final = b"SQLite format 3\0"
-_SIDE_FILES: Final = ("-wal", "-shm", "-journal")
 _JOURNALS: Final = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83", b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7")
 """The first bytes of SQLite's journals: two kinds of write-ahead logs, and rollback journals."""
 
@@ -117,7 +116,7 @@ def reason_to_protect(target: Path) -> str | None:
     Raises:
         OSError: The file cannot be read.
     """
-    for suffix in _SIDE_FILES:  # such as "workspace.db-wal" beside "workspace.db"
+    for suffix in SIDE_FILES:  # such as "workspace.db-wal" beside "workspace.db"
         database = target.with_name(target.name.removesuffix(suffix))
         if database != target and _begins_with_any(database, _DATABASE):
             return f"belongs to the database {database.name}"
@@ -190,7 +189,7 @@ def reason_to_keep(paths: Sequence[Path], verb: str, target: Path) -> str | None
 def database_files(database: Path) -> frozenset[Path]:
     """Return the files of an SQLite database, with those that SQLite makes beside it."""
     real = _real_path(database)
-    return frozenset(real.with_name(real.name + end) for end in ("", *_SIDE_FILES))
+    return frozenset(workspace_files(real))
 
 
 def _real_path(path: Path | str) -> Path:

@@ -199,6 +199,9 @@ def _login_name() -> str | None:
 FOLDER: Final = ".mast-tui"
 """The folder of a workspace with a default path."""
 
+SIDE_FILES: Final = ("-wal", "-shm", "-journal")
+"""The ends of the names of the files that SQLite makes beside a database."""
+
 _MAGIC: Final = b"SQLite format 3\0"
 _HEADER_BYTES: Final = 100
 _USER_VERSION_AT: Final = 60
@@ -227,12 +230,22 @@ def is_workspace(path: Path) -> bool:
         application_id=struct.unpack_from(">I", header, _APPLICATION_ID_AT)[0],
         version=struct.unpack_from(">I", header, _USER_VERSION_AT)[0],
     )
-    if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
+    read_only = [
+        str(needed)
+        for needed in (*workspace_files(path), path.parent)
+        if needed.exists() and not os.access(needed, os.W_OK)
+    ]
+    if read_only:
         raise WorkspaceError(
             f"{path}: is read-only, so labels could not be saved. Change the permissions of "
-            "the file and its folder, or work on a copy"
+            f"{' and '.join(read_only)}, or work on a copy"
         )
     return True
+
+
+def workspace_files(path: Path) -> tuple[Path, ...]:
+    """Return the paths of a workspace and of the files that SQLite may make beside it."""
+    return tuple(path.with_name(path.name + end) for end in ("", *SIDE_FILES))
 
 
 def _read_header(path: Path) -> bytes:
@@ -325,7 +338,7 @@ def keep_private(path: Path) -> None:
 
     A file or folder that other users may write to is shared on purpose and stays unchanged.
     """
-    paths = [path, *(path.with_name(path.name + suffix) for suffix in ("-wal", "-shm", "-journal"))]
+    paths = [*workspace_files(path)]
     if path.parent.name == FOLDER:
         paths.append(path.parent)
     for private_path in paths:

@@ -32,6 +32,7 @@ from mast_tui.workspace.paths import (
     keep_private,
     stored_trace_path,
     traces_folder,
+    workspace_files,
 )
 from mast_tui.workspace.schema import APPLICATION_ID, SCHEMA_VERSION, metadata
 from mast_tui.writes import deadline, pause
@@ -502,8 +503,8 @@ def new_file(target: Path) -> Iterator[Path]:
         make_file(target, new=True)  # raises if another program has made a file meanwhile
         draft.replace(target)
     finally:
-        for suffix in ("", "-wal", "-shm", "-journal"):
-            draft.with_name(draft.name + suffix).unlink(missing_ok=True)
+        for path in workspace_files(draft):
+            path.unlink(missing_ok=True)
 
 
 def _adapt_trace_paths(

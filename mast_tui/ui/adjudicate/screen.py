@@ -1214,6 +1214,7 @@ class AdjudicateScreen(BaseScreen):
         items: tuple[str, ...],
         on_done: Callable[[], None],
         question: str = "",
+        typed: str | None = None,
     ) -> None:
         """Ask for the reason of a decision. Escape leaves it without one.
 
@@ -1223,6 +1224,7 @@ class AdjudicateScreen(BaseScreen):
             on_done: Called at the end: after the reason was written, after Escape, or at once if no
                 item has a decision now.
             question: The text above the line; empty for none.
+            typed: A reason that could not be written; None to begin with the present one.
         """
         decisions = _decisions_on(work, items)
         if not decisions:
@@ -1231,29 +1233,32 @@ class AdjudicateScreen(BaseScreen):
         # The question names one mode, although the items may be of several.
         mode_decisions = [d for d in decisions if d.mode == decisions[0].mode]
         verdict = outcome(mode_decisions, self.queue.cases[work.trace_id].names)
+
+        async def write(text: str) -> None:
+            """Write the reason and show it, or ask again."""
+            decided_items = [decision.item for decision in decisions]
+            is_step = await self.run_or_show_error(partial(work.explain, decided_items, text))
+            if is_step is None:
+                self._ask_reason(work, items, on_done, question, text)
+                return
+            if is_step:
+                self._undo_trace_ids.append(work.trace_id)
+                self._redo_trace_ids.clear()
+            self._show_outcome(work)
+            on_done()
+            result = "reason saved" if text.strip() else "no reason"
+            self.hints.say(" · ".join(filter(None, (self.hints.message, result))))
+
         self.mast.ask(
             NoteScreen(
                 f"Why? {self._mode_title(decisions[0].mode)}: {verdict}",
-                decisions[0].reason,
+                decisions[0].reason if typed is None else typed,
                 question=question,
                 hint="Enter saves · Esc leaves the decision without a reason",
             ),
-            partial(self._write_reason, work, [d.item for d in decisions], on_done=on_done),
+            lambda text: self.writes.do(partial(write, text)),
             left=on_done,
         )
-
-    @piece_of_work
-    async def _write_reason(
-        self, work: Adjudication, items: list[str], text: str, on_done: Callable[[], None]
-    ) -> None:
-        """Write the reason of decided items, show it, and call ``on_done``."""
-        if await self.run_or_show_error(partial(work.explain, items, text)):
-            self._undo_trace_ids.append(work.trace_id)
-            self._redo_trace_ids.clear()
-        self._show_outcome(work)
-        on_done()
-        result = "reason saved" if text.strip() else "no reason"
-        self.hints.say(" · ".join(filter(None, (self.hints.message, result))))
 
     @property
     def _judge_first(self) -> bool:

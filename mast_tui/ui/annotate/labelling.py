@@ -594,11 +594,28 @@ class Labelling(ScreenPart):
 
     def _note_span(self, session: Session, index: int) -> None:
         span_key = self._state.open_trace.span(index).key
-        note = session.span_notes.get(span_key, "")
-        self._screen.mast.ask(
-            NoteScreen(f"Note on #{index + 1}", note, in_editor=True),
-            lambda text: self._commands.queue_change(lambda s: s.note_span(span_key, text)),
+        self._ask_note(
+            f"Note on #{index + 1}",
+            session.span_notes.get(span_key, ""),
+            lambda s, text: s.note_span(span_key, text),
         )
+
+    def _ask_note(
+        self,
+        title: str,
+        note: str,
+        command: Callable[[Session, str], Change | None],
+        question: str = "",
+    ) -> None:
+        """Ask for a note, and write it. After a refusal ask again, with the typed text."""
+
+        def write(text: str) -> None:
+            self._commands.queue_change(
+                lambda s: command(s, text),
+                refused=lambda: self._ask_note(title, text, command, question),
+            )
+
+        self._screen.mast.ask(NoteScreen(title, note, question=question, in_editor=True), write)
 
     @property
     def _acts_on_whole_trace(self) -> bool:
@@ -717,12 +734,11 @@ class Labelling(ScreenPart):
             )
         else:
             mode = self._state.taxonomy.mode(label.mode)
-            title = f"Note on {mode.code} {mode.name}, {self._state.target_text(label.target)}"
-            self._screen.mast.ask(
-                NoteScreen(title, label.note, question=self._span_note_text(label), in_editor=True),
-                lambda text: self._commands.queue_change(
-                    lambda s: s.edit_label(label.id, note=text)
-                ),
+            self._ask_note(
+                f"Note on {mode.code} {mode.name}, {self._state.target_text(label.target)}",
+                label.note,
+                lambda s, text: s.edit_label(label.id, note=text),
+                self._span_note_text(label),
             )
 
     def _span_note_text(self, label: Label) -> str:

@@ -250,19 +250,26 @@ class SessionCommands(ScreenPart):
         elif state.session is None:
             self._waiting_work.append(work)
             self._hints.say("Opening the workspace; keys wait for it")
+            if self._screen.mast.opened is not None:  # the session could not be opened before
+                self._screen.mast.attach_session(self._screen)
         else:
             self.queue_work(work, state.session, HeldKeys.ALL)
 
     def queue_change(
-        self, command: Callable[[Session], Change | None], blocks: HeldKeys = HeldKeys.ALL
+        self,
+        command: Callable[[Session], Change | None],
+        blocks: HeldKeys = HeldKeys.ALL,
+        refused: Callable[[], object] | None = None,
     ) -> None:
         """Queue one command of the session and show its result.
 
         Args:
             command: Calls one method of the session.
             blocks: The keys that wait for it.
+            refused: Called after a refusal.
         """
-        self._screen.mast.writes.do(partial(self.run_command, command), blocks)
+        work = partial(self.run_command, command, refused=refused)
+        self._screen.mast.writes.do(work, blocks)
 
     def queue_work(
         self,
@@ -292,12 +299,14 @@ class SessionCommands(ScreenPart):
         self,
         command: Callable[[Session], Change | None],
         before_drawing: Callable[[], object] | None = None,
+        refused: Callable[[], object] | None = None,
     ) -> Change | None:
         """Run one command of the open session, and show its result or the reason for a refusal.
 
         Args:
             command: Calls one method of the session.
             before_drawing: Called after the change is on disk, before it is shown.
+            refused: Called after a refusal.
 
         Returns:
             The change, or None if the command was refused or changed nothing.
@@ -311,6 +320,8 @@ class SessionCommands(ScreenPart):
         except MastError as error:
             was_changed = isinstance(error, ChangedElsewhere)
             self.show_refusal(session.changed_meanwhile() if was_changed else error, session)
+            if refused is not None:
+                refused()
             return None
         if begins_pass and session.current is not None and not session.finished:
             # Not before the change: what another window has written meanwhile must refuse it.
@@ -383,7 +394,7 @@ class SessionCommands(ScreenPart):
         return bool(waiting)
 
     def discard_waiting_work(self) -> None:
-        """Discard the waiting work, because no session will be open."""
+        """Discard the waiting work, because no session could be opened."""
         self._waiting_work = []
 
 
@@ -722,7 +733,7 @@ class AnnotateScreen(MainScreen, RenderCache):
             self.mast.writes.do(partial(self.arrival.go_to_saved_position, session))
 
     def workspace_failed(self) -> None:
-        """Discard the waiting work, because no session will be open."""
+        """Discard the waiting work, because no session could be opened."""
         self.commands.discard_waiting_work()
         self.hints.clear()
         # This was delayed until the session opened.

@@ -786,23 +786,38 @@ class ComparisonScreen(OpensTraces):
         is_missed = case.outcome is PresentSide.SECOND  # only the gold says present
         title = f"Why is {mode.code} {'missed' if is_missed else 'not shown'} here?"
         previous_reason = comparison.alignment.mistake_reasons.get((case.trace_id, case.mode), "")
-        self.mast.ask(NoteScreen(title, previous_reason), partial(self._mark_mistake, case))
+        self._ask_text(title, previous_reason, partial(self._mark_mistake, case))
 
-    def _mark_mistake(self, case: Case, text: str) -> None:
-        """Record that the judge is wrong on a case. An empty reason removes the mark."""
-        reason = text.strip()
+    def _ask_text(self, title: str, text: str, write: Callable[[OpenWorkspace, str], str]) -> None:
+        """Ask for a text, and write it. If that fails, ask again with the typed text.
 
-        def write_mistake(opened: OpenWorkspace) -> str:
-            """Write the mark, and return the message about it."""
-            mistake = MarkedMistake(
-                self._first.judge, case.trace_id, case.mode, reason, opened.annotator, now()
+        Args:
+            title: The title of the question.
+            text: The text to begin with.
+            write: Writes the text, and returns a message about it.
+        """
+
+        def write_or_ask_again(new_text: str) -> None:
+            self._change_and_compare(
+                lambda opened: write(opened, new_text),
+                failed=lambda: self._ask_text(title, new_text, write),
             )
-            mark_mistake(opened.workspace, opened.taxonomy.ref, mistake)
-            if not reason:
-                return "The mark is removed"
-            return f"Marked as wrong: {self.mast.key_of('comparison.teach')} teaches the judge"
 
-        self._change_and_compare(write_mistake)
+        self.mast.ask(NoteScreen(title, text), write_or_ask_again)
+
+    def _mark_mistake(self, case: Case, opened: OpenWorkspace, text: str) -> str:
+        """Record that the judge is wrong on a case, and return a message about it.
+
+        An empty reason removes the mark.
+        """
+        reason = text.strip()
+        mistake = MarkedMistake(
+            self._first.judge, case.trace_id, case.mode, reason, opened.annotator, now()
+        )
+        mark_mistake(opened.workspace, opened.taxonomy.ref, mistake)
+        if not reason:
+            return "The mark is removed"
+        return f"Marked as wrong: {self.mast.key_of('comparison.teach')} teaches the judge"
 
     def action_guideline(self) -> None:
         """Write a guideline for the mode under the cursor."""
@@ -817,12 +832,8 @@ class ComparisonScreen(OpensTraces):
             self.hints.say("In this study the adjudicators write guidelines")
             return
         mode = self.mast.taxonomy.mode(slug)
-
-        def guideline_entered(text: str) -> None:
-            if text.strip():
-                self._change_and_compare(lambda opened: _write_guideline(opened, slug, text))
-
-        self.mast.ask(NoteScreen(f"Guideline for {mode.code} {mode.name}"), guideline_entered)
+        title = f"Guideline for {mode.code} {mode.name}"
+        self._ask_text(title, "", partial(_write_guideline, slug))
 
     def action_teach(self) -> None:
         """Open the screen for the next version of the judge."""
@@ -857,16 +868,21 @@ class ComparisonScreen(OpensTraces):
         self._change_and_compare(write_previous_default)
 
     @piece_of_work
-    async def _change_and_compare(self, write_change: Callable[[OpenWorkspace], str]) -> None:
+    async def _change_and_compare(
+        self,
+        write_change: Callable[[OpenWorkspace], str],
+        failed: Callable[[], None] = lambda: None,
+    ) -> None:
         """Change the workspace, show a message about it, and compare anew.
 
-        ``write_change`` returns the message. Its errors are shown.
+        ``write_change`` returns the message. Its errors are shown, then ``failed`` is called.
         """
         opened = self.mast.opened
         if opened is None:
             return
         message = await self.run_or_show_error(partial(write_change, opened))
         if message is None:
+            failed()
             return
         self.hints.say(message)
         self.mast.workspace.when_ready(self._read_comparison)
@@ -876,7 +892,9 @@ class ComparisonScreen(OpensTraces):
         message.show_in(self.hints)
 
 
-def _write_guideline(opened: OpenWorkspace, mode: str, text: str) -> str:
+def _write_guideline(mode: str, opened: OpenWorkspace, text: str) -> str:
+    if not text.strip():
+        return "No guideline was written"
     GuidelineBook(opened.workspace, opened.taxonomy, opened.annotator).write(mode, text)
     return "Written down: the next version of the judge reads it"
 

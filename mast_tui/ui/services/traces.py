@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from asyncio import wrap_future
 from collections.abc import Callable, Iterator, Set
 from contextlib import closing
@@ -168,12 +169,16 @@ def _may_mask_texts(options: AppOptions) -> bool:
 
 
 def _workspace_file(options: AppOptions) -> Path | None:
-    """Return the file of the workspace, or None if it does not exist."""
+    """Return the file of the workspace; None if it is missing, or cannot be opened for writing.
+
+    SQLite would leave a log beside a file that cannot be written.
+    """
     if options.workspace is not None:
         paths = [Path(options.workspace).expanduser()]
     else:
         paths = [folder / _WORKSPACE for folder in (Path.cwd(), *Path.cwd().parents)]
-    return next((path for path in paths if path.is_file()), None)
+    path = next((path for path in paths if path.is_file()), None)
+    return path if path is not None and os.access(path, os.W_OK) else None
 
 
 class TraceService:

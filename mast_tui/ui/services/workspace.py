@@ -15,6 +15,7 @@ from mast_tui.safe_text import one_line
 from mast_tui.writes import HeldKeys
 
 if TYPE_CHECKING:
+    from mast_tui.redaction.masked_trace import Masks
     from mast_tui.ui.context import MastApp
     from mast_tui.ui.services.open_workspace import Opening, OpenWorkspace
     from mast_tui.workspace import Workspace
@@ -231,10 +232,10 @@ class WorkspaceService:
             default="r",
         )
 
-    def _continue_without_workspace(self, reason: str) -> None:
+    def _continue_without_workspace(self, reason: str, masks: Masks | None = None) -> None:
         self.no_workspace_reason = reason
         self._app.workspace_failed()
-        self._app.traces.mask(None if self._opening is None else self._opening.masks)
+        self._app.traces.mask(masks)
 
     def _refuse_without_masks(self, reason: str) -> None:
         """Show why the texts of the study cannot be masked, and end the app."""
@@ -246,9 +247,14 @@ class WorkspaceService:
             default="q",
         )
 
-    def not_opened(self, reason: str) -> None:
-        """Show why the workspace could not be opened, and offer to read without labelling."""
-        self._continue_without_workspace(reason)
+    def not_opened(self, reason: str, masks: Masks | None = None) -> None:
+        """Show why the workspace could not be opened, and offer to read without labelling.
+
+        Args:
+            reason: The reason.
+            masks: The masks of the study over the texts of traces; None if it masks nothing.
+        """
+        self._continue_without_workspace(reason, masks)
         self._app.ask_key(
             "The workspace could not be opened",
             f"{one_line(reason)}\n\nYou can read traces, but nothing can be labelled.",
@@ -274,9 +280,10 @@ class WorkspaceService:
 
     async def _work_as(self, opening: Opening, name: str) -> None:
         """Register the annotator, run the waiting steps, and watch the workspace."""
-        opened = await self._attach(opening, name)
-        if opened is None:
-            self._continue_without_workspace("the workspace refused the annotator")
+        try:
+            opened = await self._attach(opening, name)
+        except MastError as error:
+            self.not_opened(str(error), opening.masks)
             return
         await self._app.workspace_ready(opened)
         steps = self._steps_when_ready
@@ -325,19 +332,23 @@ class WorkspaceService:
         self._app.ask(opening.name_question(opened.annotator), begin_as)
 
     async def _continue_as(self, opening: Opening, name: str) -> None:
-        if await self._attach(opening, name) is not None:
-            await self._app.annotator_changed()
-            self._app.answer(f"You label as {one_line(name)} now")
+        try:
+            await self._attach(opening, name)
+        except MastError as error:
+            self._app.show_error(str(error))
+            return
+        await self._app.annotator_changed()
+        self._app.answer(f"You label as {one_line(name)} now")
 
-    async def _attach(self, opening: Opening, name: str) -> OpenWorkspace | None:
+    async def _attach(self, opening: Opening, name: str) -> OpenWorkspace:
         """Register an annotator, and mask the traces as the study asks.
 
-        Return None if the workspace refuses the annotator.
+        Raises:
+            MastError: The workspace refuses the annotator or the taxonomy, or cannot be written.
         """
-        opened = await self.carry_out(partial(opening.attach, self._app.taxonomy, name))
-        if opened is not None:
-            self.opened = opened
-            self._app.traces.mask(opened.masks)
+        opened = await self._app.writes.run(partial(opening.attach, self._app.taxonomy, name))
+        self.opened = opened
+        self._app.traces.mask(opened.masks)
         return opened
 
     def when_ready(self, work: Callable[[OpenWorkspace], object]) -> None:
@@ -365,12 +376,10 @@ class WorkspaceService:
             self.when_ready(work)
 
     def waiting_text(self) -> str:
-        """Return the text shown in place of the annotator while no workspace is open."""
-        return (
-            "workspace not open yet"
-            if self.no_workspace_reason is None
-            else "reading only · no workspace"
-        )
+        """Return the text shown in place of the annotator while no session is open."""
+        if self.no_workspace_reason is not None:
+            return "reading only · no workspace"
+        return "workspace not open yet" if self.opened is None else "labels not read yet"
 
     def unsent_text(self) -> tuple[str, ...]:
         """Return the number of changes that wait for the server as a part of a title, if any do."""

@@ -470,12 +470,19 @@ class GuidelinesScreen(OpensTraces):
         write_text: Callable[[GuidelineBook, str], Guideline | None],
         message: str,
     ) -> None:
-        """Ask for the text of a guideline, and write it unless it is empty."""
+        """Ask for the text of a guideline, and write it unless it is empty.
+
+        If it cannot be written, ask again with the typed text.
+        """
         mode = self.mast.taxonomy.mode(self.mode_slug)
 
         def text_entered(new_text: str) -> None:
             if new_text.strip():
-                self._change_page(lambda book: write_text(book, new_text), message)
+                self._change_page(
+                    lambda book: write_text(book, new_text),
+                    message,
+                    failed=lambda: self._ask_for_text(new_text, write_text, message),
+                )
 
         self.mast.ask(NoteScreen(f"Guideline for {mode.code} {mode.name}", text), text_entered)
 
@@ -485,10 +492,12 @@ class GuidelinesScreen(OpensTraces):
         change: Callable[[GuidelineBook], object],
         message: str,
         message_if_none: str | None = None,
+        failed: Callable[[], None] = lambda: None,
     ) -> None:
         """Change the guidelines, show a message, and read the page again.
 
-        If ``change`` returns None, nothing has changed, and ``message_if_none`` is shown.
+        If ``change`` returns None, nothing has changed, and ``message_if_none`` is shown. After an
+        error ``failed`` is called.
         """
         opened = self.mast.opened
         if not self.may_write:
@@ -501,6 +510,7 @@ class GuidelinesScreen(OpensTraces):
             result = await self.writes.run(partial(change, book))
         except MastError as error:
             self.say_error(error)
+            failed()
             return
         if result is None and message_if_none is not None:
             self.hints.say(message_if_none)
