@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
-import numpy as np
 
 from mast_tui.adjudication import SpanOrders, traces_from_files
 from mast_tui.adjudication.for_signatures import gold_of
+from mast_tui.cli.agree import find_judge
 from mast_tui.cli.command_line import CommonOptions
-from mast_tui.cli.report import visibility_of_labels, visible_outcomes
+from mast_tui.cli.report import FINITE_SCORE, visibility_of_labels, visible_outcomes
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import (
     command_viewer,
@@ -37,6 +38,7 @@ from mast_tui.figures.source.signatures import (
     experiment_of,
     input_from_workspace,
     runs_under,
+    traces_in,
     without_outcomes,
 )
 from mast_tui.figures.source.verdicts import labelled_by
@@ -169,6 +171,7 @@ class ExperimentRequest:
 
 
 _RULES: Final = (
+    FINITE_SCORE,
     OptionRule[ExperimentRequest](
         "--arm forms the arms by their paths; leave out {other}",
         options=("--arm",),
@@ -204,6 +207,8 @@ def experiment_command(request: ExperimentRequest) -> None:
     workspace = open_workspace(request.common)
     outputs = outputs_beside(workspace, force=request.force)
     files.check(outputs)
+    if request.judge is not None:
+        request = replace(request, judge=find_judge(workspace, request.judge))
     taxonomy = workspace_taxonomy(workspace, request.common.taxonomy)
     viewer = command_viewer(workspace, taxonomy.ref, request.common)
     for line in update_outcomes(workspace):
@@ -239,6 +244,15 @@ def _experiment_of_request(
 ) -> Experiment:
     """Build the experiment from the labelled runs that the viewer may see."""
     order_of = SpanOrders(workspace)
+    # Only these runs are read, so that the sources of the gold are counted over them alone.
+    selections = [
+        traces_in(workspace, paths)
+        for paths in (request.paths, tuple(chain.from_iterable(arm_paths.values())))
+        if paths
+    ]
+    if visible is not None:
+        selections.append(visible)
+    runs = frozenset.intersection(*selections) if selections else None
     inputs = input_from_workspace(
         workspace,
         taxonomy,
@@ -247,7 +261,7 @@ def _experiment_of_request(
         failed_below=request.failed_below,
         gold=gold_of(workspace, taxonomy, order_of),
         order_of=order_of,
-        traces=visible,
+        traces=runs,
         which=request.gold or "all",
         with_unlabelled=True,
     )
@@ -255,9 +269,7 @@ def _experiment_of_request(
     if not request.as_json:
         report_hidden_outcomes(viewer, hidden_outcomes)
     if request.paths:
-        # The arm's name does not matter; only its runs are used.
-        runs_in_paths = runs_under(workspace, inputs, {"PATH": request.paths})
-        inputs = inputs.only(np.isin(inputs.traces, runs_in_paths.traces))
+        runs_under(workspace, inputs, {"PATH": request.paths})  # refuses paths without a run
     if arm_paths:
         inputs = runs_under(workspace, inputs, arm_paths)
     judge = None

@@ -254,7 +254,13 @@ _SHARD_OPTIONS: Final = (
 )
 """The options that shards accept."""
 
+FINITE_SCORE: Final = OptionRule[Any](
+    "--failed-below needs a score, not {request.failed_below:g}",
+    options=("--failed-below",),
+    when=lambda request: not isfinite(request.failed_below),
+)
 _RULES: Final = (
+    FINITE_SCORE,
     OptionRule[ReportRequest](
         "--bill needs the places of labels; leave out --without-places",
         options=("--bill",),
@@ -301,8 +307,6 @@ def report_command(request: ReportRequest) -> None:
     For annotators, only traces that they have finished or adjudicate count; this is recorded.
     """
     rules = request.rules
-    if request.failed_below is not None and not isfinite(request.failed_below):
-        raise click.UsageError(f"--failed-below needs a score, not {request.failed_below:g}")
     if request.shards is not None:
         import_module(_SHARDS).report_shards(request, rules)
         return

@@ -99,6 +99,12 @@ class Experiment:
         """The arms other than the baseline."""
         return tuple(name for name in self.inputs.group_names if name != self.baseline)
 
+    @property
+    def has_verdict(self) -> NDArray[np.bool_]:
+        """A mask of the runs on which people or the judge have a verdict on any mode."""
+        verdicts = [self.inputs.verdicts, *(() if self.judged is None else (self.judged,))]
+        return np.asarray(np.isin(np.hstack(verdicts), (PRESENT, ABSENT)).any(axis=1))
+
     def rows(self, arm: str) -> NDArray[np.bool_]:
         """Return a mask of the runs that belong to an arm and name a task."""
         in_arm = self.inputs.group == self.inputs.group_names.index(arm)

@@ -389,9 +389,8 @@ def _planned_measures(experiment: Experiment) -> Iterator[tuple[Measure, int]]:
     arm_count = max(1, len(experiment.compared))
     yield success, arm_count
     modes = [measure for measure in other_measures if measure.name == "experiment_mode"]
-    named_modes = [measure for measure in modes if measure.mode in experiment.tested]
-    # ``tested`` has all modes or none if none were named beforehand.
-    if len(named_modes) in (0, len(modes)):
+    planned_modes = [measure for measure in modes if measure.mode in experiment.tested]
+    if not planned_modes:
         in_baseline = experiment.rows(experiment.baseline)
         judged_modes = [
             measure for measure in modes if not np.isnan(measure.values[in_baseline]).all()
@@ -399,8 +398,6 @@ def _planned_measures(experiment: Experiment) -> Iterator[tuple[Measure, int]]:
         planned_modes = sorted(
             judged_modes, key=lambda measure: -float(np.nanmean(measure.values[in_baseline]))
         )[:PLANNED_MODES]
-    else:
-        planned_modes = named_modes
     # Without tested modes, all modes with any verdict are tested.
     judged_count = sum(not np.isnan(measure.values).all() for measure in modes)
     test_count = max(1, len(experiment.tested) or judged_count) * arm_count

@@ -77,7 +77,8 @@ def group_charts(signatures: SignatureReport, name: str) -> dict[str, Chart]:
 def source_words(signatures: SignatureReport) -> str:
     """Return sentences on the labels and the taxonomy, and on bounds if the gold is unresolved."""
     inputs = signatures.inputs
-    sentence = f"Labels: {labels_source(inputs)}; taxonomy: {inputs.taxonomy_ref}."
+    groups_text = " in all groups" if len(inputs.group_names) > 1 else ""
+    sentence = f"Labels: {labels_source(inputs)}{groups_text}; taxonomy: {inputs.taxonomy_ref}."
     if inputs.gold is not None and inputs.gold["sources"].get("unresolved"):
         sentence += (
             " If more than 2 % of the verdicts on a mode are unresolved, bounds (all of them "

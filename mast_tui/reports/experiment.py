@@ -6,12 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from mast_tui.counts import counted
 from mast_tui.figures.experiment import AMOUNTS, LEAST_TASKS, Experiment
 from mast_tui.figures.power import ALPHA, PLANNED_RUNS, TARGET
 from mast_tui.figures.record import FigureIndex, FigureTable, insert_figures, scope_paths
-from mast_tui.figures.signatures.model import FAILED
-from mast_tui.figures.signatures.report import labels_source
+from mast_tui.figures.signatures.model import FAILED, UNKNOWN
+from mast_tui.figures.signatures.report import are_claims_about, labels_source
 from mast_tui.reports import model
 from mast_tui.reports.model import (
     Cell,
@@ -28,7 +30,6 @@ from mast_tui.reports.model import (
 )
 from mast_tui.reports.published import published_gains
 from mast_tui.reports.render.cells import WITHHELD
-from mast_tui.reports.sentences import applicable
 from mast_tui.reports.signature_document import interval_in_points, points
 
 Document = dict[str, Any]
@@ -96,7 +97,7 @@ _AMOUNT_NAMES: Final[Mapping[str, str]] = {
 _WHY: Final[Mapping[str, str]] = {
     "few_tasks": f"no interval: fewer than {LEAST_TASKS} tasks",
     "rare_mode": f"no interval of the difference: fewer than {LEAST_TASKS} tasks have a run with "
-    f"the mode, or fewer than {LEAST_TASKS} have a run without it",
+    f"the mode (or success), or fewer than {LEAST_TASKS} have a run without it",
     "no_variance": "no interval: all tasks have the same value, or the same difference",
     "unresolved": "no interval: more than 2 % of the verdicts are unresolved",
 }
@@ -111,7 +112,14 @@ def experiment_report(experiment: Experiment, figures: FigureIndex) -> model.Rep
     """
     sections = (
         *experiment_sections(experiment, figures),
-        ReportSection("method", "Methods", (_method_text(experiment), published_gains())),
+        ReportSection(
+            "method",
+            "Methods",
+            existing_parts(
+                _method_text(experiment),
+                published_gains() if are_claims_about(experiment.inputs.taxonomy_ref) else None,
+            ),
+        ),
     )
     return model.Report(
         id="experiment",
@@ -196,7 +204,12 @@ def _arms_table(experiment: Experiment, figures: FigureIndex) -> Table:
         table_columns,
         (tuple(rows),),
         "success: mean over tasks of the share of successful runs (pass@1). pass^k: probability "
-        "that k runs of a task all succeed.",
+        "that k runs of a task all succeed, over the tasks with at least k runs.",
+        _missing_interval_notes(
+            figures.table(scope, group=arm)
+            for scope in ("experiment_success", "experiment_pass")
+            for arm in experiment.inputs.group_names
+        ),
     )
 
 
@@ -275,16 +288,15 @@ class _Arm:
         ]
         if not any(row_groups):
             return None
-        figure_tables = [
-            self._figures_of(measured) for measures in measure_groups for measured in measures
-        ]
         return Table(
             f"{id}-{self.number}",
             title,
             table_columns,
             tuple(filter(None, row_groups)),
             self._caption_text(),
-            _missing_interval_notes(figure_tables),
+            _missing_interval_notes(
+                self._figures_of(measured) for measures in measure_groups for measured in measures
+            ),
         )
 
     def _figures_of(self, measured: _Measured, arm: str | None = None) -> FigureTable:
@@ -311,42 +323,47 @@ class _Arm:
         )
 
     def _caption_text(self) -> str:
+        """Return the numbers of shared tasks, and the source of the labels."""
+        experiment = self.experiment
         shared_count = self.figures.table("experiment", group=self.name).count("shared_tasks")
-        tasks_text = f"{counted(shared_count, 'shared task')}."
-        if not shared_count:
-            tasks_text = "The arms share no task; their tasks are treated as independent."
-        return f"{tasks_text} Labels: {labels_source(self.experiment.inputs)}."
+        arm_tasks, baseline_tasks = (
+            experiment.tasks[experiment.rows(arm) & experiment.has_verdict]
+            for arm in (self.name, experiment.baseline)
+        )
+        judged_count = len(np.intersect1d(arm_tasks, baseline_tasks))
+        independent = "" if judged_count else ": for modes, tasks are treated as independent"
+        return (
+            f"{counted(shared_count, 'shared task')}, {judged_count} with verdicts in both arms"
+            f"{independent}. Labels: {labels_source(experiment.inputs)} in all arms."
+        )
 
     def _facts(self) -> Iterator[KeyFact]:
         """Yield facts: the change in success, and changed modes."""
         success = self.figures.table("experiment_success", group=self.name)
         yield KeyFact("success", *_change_text(success))
-        figures_by_code = {
+        modes = {
             mode.code: self.figures.table("experiment_mode", group=self.name, mode=mode.code)
             for mode in self.experiment.inputs.modes
         }
-        changes = {
-            code: mode_figures.value("arm_difference")
-            for code, mode_figures in figures_by_code.items()
+        changes = {code: table.value("arm_difference") for code, table in modes.items()}
+        significant = {
+            code: change for code, change in changes.items() if _is_significant(modes[code])
         }
+        for direction, sign in (("less often", -1), ("more often", 1)):
+            texts = [
+                f"{code} {_change_text(modes[code])[0]}"
+                for code, change in significant.items()
+                if sign * (change or 0) > 0
+            ]
+            if texts:
+                yield KeyFact(direction, ", ".join(texts))
         if all(change is None for change in changes.values()):
             yield KeyFact("modes", "no mode has verdicts in runs of both arms")
-            return
-        changes_by_direction = {
-            direction: ", ".join(
-                f"{code} {_change_text(figures_by_code[code])[0]}"
-                for code, change in changes.items()
-                if _is_significant(figures_by_code[code]) and sign * (change or 0) > 0
-            )
-            for direction, sign in (("less often", -1), ("more often", 1))
-        }
-        facts = [
-            KeyFact(direction, text) for direction, text in changes_by_direction.items() if text
-        ]
-        yield from facts or [KeyFact("modes", "no significant change")]
+        elif not significant:
+            yield KeyFact("modes", "no significant change")
 
 
-def _missing_interval_notes(figure_tables: list[FigureTable]) -> tuple[Note, ...]:
+def _missing_interval_notes(figure_tables: Iterable[FigureTable]) -> tuple[Note, ...]:
     """Return a note for each reason why a figure has no interval."""
     reasons = {
         figure.reason
@@ -408,43 +425,84 @@ def _plan_table(experiment: Experiment, figures: FigureIndex) -> Table:
 
 
 def experiment_notes(experiment: Experiment, figures: FigureIndex) -> Iterator[Note]:
-    """Yield notes on runs without a task id, on repeated trials, and on runs left out.
+    """Yield notes on runs without a task id, repeated trials, chosen runs, and runs left out.
 
     Args:
         experiment: The runs.
         figures: The figures of the experiment.
     """
-    by_text = (
-        f"{counted(experiment.runs_without_task_id, 'run')} without a task id: runs with the same "
-        "task text count as one task."
+    inputs = experiment.inputs
+    yield from _warnings(
+        (
+            experiment.runs_without_task_id,
+            f"{counted(experiment.runs_without_task_id, 'run')} without a task id: runs with the "
+            "same task text count as one task.",
+            "by_words",
+        ),
+        (
+            experiment.without_arm,
+            f"Excluded: {counted(experiment.without_arm, 'run')} without a {inputs.by}.",
+            "no_arm",
+        ),
+        (
+            experiment.repeated_trials,
+            f"{counted(experiment.repeated_trials, 'run')} with the same arm, task and trial "
+            "number as another run, possibly imported twice.",
+            "repeated_trials",
+        ),
+        (
+            inputs.weights is not None or inputs.has_unknown_weights,
+            "Runs to label were drawn with unequal probabilities: shares of modes are unweighted "
+            "and describe the labelled runs only, with a judge too.",
+            "unweighted",
+        ),
     )
-    no_arm = f"Excluded: {counted(experiment.without_arm, 'run')} without a {experiment.inputs.by}."
-    repeated_trials = (
-        f"{counted(experiment.repeated_trials, 'run')} with the same arm, task and trial number "
-        "as another run, possibly imported twice."
-    )
-    yield from applicable(
-        (experiment.runs_without_task_id, Note(by_text, "by_words", warning=True)),
-        (experiment.without_arm, Note(no_arm, "no_arm", warning=True)),
-        (experiment.repeated_trials, Note(repeated_trials, "repeated_trials", warning=True)),
-    )
-    for arm in experiment.inputs.group_names:
+    for arm in inputs.group_names:
         yield from _arm_notes(experiment, figures, arm)
 
 
-def _arm_notes(experiment: Experiment, figures: FigureIndex, arm: str) -> tuple[Note, ...]:
-    """Return notes on the runs and tasks of an arm that figures leave out."""
+def _warnings(*items: tuple[object, str, str]) -> Iterator[Note]:
+    """Yield warnings, each from a condition, a text and a reason."""
+    for condition, text, reason in items:
+        if condition:
+            yield Note(text, reason, warning=True)
+
+
+def _arm_notes(experiment: Experiment, figures: FigureIndex, arm: str) -> Iterator[Note]:
+    """Yield notes on the runs and tasks of an arm that figures leave out."""
     run_counts = figures.table("experiment", group=arm)
-    success = figures.table("experiment_success", group=arm).get("task_share")
-    with_outcome_count = 0 if success is None else success.n or 0
-    unknown_count = run_counts.count("runs") - with_outcome_count
     left_out_count = run_counts.count("no_task")
-    has_failed = experiment.rows(arm) & (experiment.inputs.outcome == FAILED)
+    in_arm = experiment.rows(arm)
+    unknown_count = int((in_arm & (experiment.inputs.outcome == UNKNOWN)).sum())
+    unjudged_count = int((in_arm & ~experiment.has_verdict).sum())
+    failed_count = int((in_arm & (experiment.inputs.outcome == FAILED)).sum())
     amount = figures.table("experiment_amount", group=arm, mode=_MODES_PER_RUN).get("task_mean")
-    open_count = int(has_failed.sum()) - (0 if amount is None else amount.n or 0)
-    shared_count = run_counts.count("shared_tasks")
-    # A difference leaves out the tasks of either arm that the other has not run.
+    open_count = failed_count - (0 if amount is None else amount.n or 0)
+    yield from _warnings(
+        (
+            unknown_count,
+            f"Excluded from success of {arm}: {counted(unknown_count, 'run')} without an outcome.",
+            "no_outcome",
+        ),
+        (
+            unjudged_count,
+            f"Excluded from modes of {arm}: {counted(unjudged_count, 'run')} without a verdict.",
+            "unjudged",
+        ),
+        (
+            open_count,
+            f"Excluded from {_AMOUNT_NAMES[_MODES_PER_RUN]} of {arm}: "
+            f"{counted(open_count, 'failed run')} without a verdict on every mode.",
+            "open_modes",
+        ),
+        (
+            left_out_count,
+            f"Excluded from {arm}: {counted(left_out_count, 'run')} without a task.",
+            "no_task",
+        ),
+    )
     baseline = experiment.baseline
+    shared_count = run_counts.count("shared_tasks")
     baseline_count = figures.table("experiment", group=baseline).count("tasks")
     unpaired = "; ".join(
         f"{counted(task_count - shared_count, 'task')} of {name} that {other} has not run"
@@ -454,23 +512,11 @@ def _arm_notes(experiment: Experiment, figures: FigureIndex, arm: str) -> tuple[
         )
         if task_count > shared_count
     )
-    no_outcome = (
-        f"Excluded from success of {arm}: {counted(unknown_count, 'run')} without an outcome."
-    )
-    open_modes = (
-        f"Excluded from {_AMOUNT_NAMES[_MODES_PER_RUN]} of {arm}: "
-        f"{counted(open_count, 'failed run')} without a verdict on every mode."
-    )
-    no_task = f"Excluded from {arm}: {counted(left_out_count, 'run')} without a task."
-    return applicable(
-        (unknown_count, Note(no_outcome, "no_outcome", warning=True)),
-        (open_count, Note(open_modes, "open_modes", warning=True)),
-        (left_out_count, Note(no_task, "no_task", warning=True)),
-        (
-            arm != baseline and shared_count and unpaired,
-            Note(f"Excluded from differences: {unpaired}.", "unpaired"),
-        ),
-    )
+    if arm != baseline and not shared_count:
+        text = f"{arm} and {baseline} have no common task (benchmark and task_id)"
+        yield Note(f"{text}: their tasks are treated as independent.", "unpaired", warning=True)
+    elif arm != baseline and unpaired:
+        yield Note(f"Excluded from differences: {unpaired}.", "unpaired")
 
 
 def _method_text(experiment: Experiment) -> model.Text:
@@ -478,7 +524,7 @@ def _method_text(experiment: Experiment) -> model.Text:
     judge_sentences = (
         "Shares of modes are prediction-powered if people have labelled some of the runs: the "
         "shares of the judge are corrected by its errors on the labelled runs. This is valid only "
-        "if the labelled runs are a random sample.",
+        "if the labelled runs are a random sample. Categories and means use people's labels alone.",
     )
     return model.Text(
         "counted",

@@ -77,7 +77,8 @@ def published_claims(report: SignatureReport) -> Iterator[Claim]:
     """Compare the claims of the ITBench posts on a model with the group of the same model.
 
     A claim is reproduced if the figure rounds to it or the figure's interval contains it,
-    contradicted if the interval does not contain it, and otherwise not computable.
+    contradicted if the interval does not contain it, and otherwise not computable. The number of
+    modes per trace can be compared only if all modes were judged.
     """
     inputs = report.inputs
     if not are_claims_about(inputs.taxonomy_ref) or "model" not in inputs.fields:
@@ -99,6 +100,10 @@ def published_claims(report: SignatureReport) -> Iterator[Claim]:
                 computed = report.group(group).get(name)
             verdict, reason = _verdict_on_claim(computed, claim["value"], claim["digits"])
             is_share = claim["figure"] != "modes_per_failed_trace"
+            judged_count = report.group(group).count("modes_judged")
+            if judged_count < len(inputs.modes) and not is_share:
+                verdict = "not computable"
+                reason = f"{judged_count} of {len(inputs.modes)} modes judged"
             yield Claim(group, claim["text"], claim["value"], computed, verdict, reason, is_share)
 
 

@@ -229,7 +229,7 @@ def task_key(
         task_id: The benchmark's name for the task.
         task: The words of the task, the second choice.
     """
-    name = task_id or " ".join((task or "").split())
+    name = " ".join((task_id or task or "").split())
     return (benchmark or "", name) if name else None
 
 

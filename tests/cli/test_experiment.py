@@ -54,17 +54,12 @@ def test_a_planted_gain_is_found_and_no_other(cli: Cli, tmp_path: Path) -> None:
         cli.ok("import", f"{name}.csv", *arguments)
         command = ("experiment", "--labels", "judge:made@1", "--without-power", *workspace)
         document = cli.json(*command, "--baseline", "1.0")
-        assert document["by"] == "version"
-        assert document["arms"]["2.0"]["tasks"] == 60
-        assert document["arms"]["2.0"]["runs"] == 180
         assert document["power"] is None
         assert changed_modes(document, "2.0") == expected
         assert ("no significant change" in cli(*command, "--baseline", "1.0").out) == (not expected)
         cli.ok(*command, "--html", f"{name}.html")
     page = (tmp_path / "gain.html").read_text()
     assert "Modes in runs of 2.0 and 1.0" in page
-    assert "up to 53 %" in page
-    assert "raised it by 15.6 points, from 25.0 to 40.6 %" in page
 
 
 def test_the_report_has_the_planned_power(cli: Cli, tmp_path: Path) -> None:
@@ -127,9 +122,13 @@ def test_tasks_are_recognized_by_their_ids_and_not_by_their_text(cli: Cli) -> No
     document = cli.json(*with_copy)
     assert document["repeated_trials"] == 1
     assert document["arms"]["(unknown)"]["runs"] == 17
-    unknown_field = cli("experiment", "--arms", "nonsense", *labels)
-    assert "cannot be grouped by 'nonsense'" in unknown_field.err
     assert len(cli.json("report", "--by", "task", *labels[:2])["groups"]) == 8
+    runs = csv.DictReader(cli.export("csv-wide", "--labels", "all").splitlines())
+    rows = ["{0},ann,1.3,absent\n{0},ann,,finished".format(run["trace_id"]) for run in runs]
+    Path("ann.csv").write_text("\n".join(("trace_id,annotator,mode,value", *rows)))
+    cli.ok("import", "ann.csv", "--format", "csv-long", "--allow-new")
+    two_runs = [f"--arm={version}=runs-{version}/0-0.jsonl" for version in (1, 2)]
+    assert "(verdicts: 2 single); 2 runs" in cli("experiment", *two_runs, "--without-power").out
 
 
 def test_tasks_without_an_id_are_recognized_by_their_text(cli: Cli) -> None:
@@ -174,6 +173,7 @@ def test_arms_that_exclude_each_other_are_refused(cli: Cli, tmp_path: Path) -> N
         (("--arm", "a"), "--arm a: write it as NAME=PATH"),
         (("--arm", "a=b", "--arms", "model"), "leave out --arms"),
         (("--judge", "j", "--labels", "me"), "leave out --labels"),
+        (("--failed-below", "nan"), "--failed-below needs a score, not nan"),
     ):
         cli.refused("experiment", *options, says=message, code=2)
     path = tmp_path / "runs" / "one.json"
@@ -182,3 +182,4 @@ def test_arms_that_exclude_each_other_are_refused(cli: Cli, tmp_path: Path) -> N
     cli.ok("judge", path, "--judge", "rules", "--quiet")
     arms = ("--arm", "a=runs", "--arm", "b=runs/one.json")
     cli.refused("experiment", *arms, says="have files in common")
+    cli.refused("experiment", "--judge", "zoe", says="no judge 'zoe' in this workspace")

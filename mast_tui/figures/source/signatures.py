@@ -84,14 +84,17 @@ def input_from_workspace(
         order_of: Returns the order of a trace's spans.
         traces: The ids of the traces that may be shown; None for all.
         which: The part of the gold that counts.
-        with_unlabelled: Whether to add the traces without labels, with every mode open.
+        with_unlabelled: Whether to add the traces without labels, with every mode open. Then no
+            trace has a weight, because all of them count.
 
     Raises:
         WorkspaceError: There is no such field, or no such annotator.
     """
     fields = fields_of(by)
     study = _sampled_study(workspace, taxonomy, labels)
-    is_weighted = study is not None and study.trace_weights(study.traces) is not None
+    is_weighted = (
+        study is not None and not with_unlabelled and study.trace_weights(study.traces) is not None
+    )
     if study is not None and is_weighted:
         # Traces outside the study have no weight, so they are left out.
         traces = frozenset(trace for trace in study.traces if traces is None or trace in traces)
@@ -426,6 +429,16 @@ def runs_under(
     ).only(group >= 0)
 
 
+def traces_in(workspace: Workspace, paths: Sequence[Path]) -> frozenset[str]:
+    """Return the ids of the traces whose files are in these files and folders.
+
+    Args:
+        workspace: The workspace.
+        paths: The files and folders.
+    """
+    return frozenset(_arm_by_trace(workspace, [paths]))
+
+
 def _arm_by_trace(workspace: Workspace, paths_by_arm: Sequence[Sequence[Path]]) -> dict[str, int]:
     """Return the number of each trace's arm: one of its paths is or contains the trace's file."""
     arm_by_path = {
@@ -483,7 +496,7 @@ def experiment_of(
     return Experiment(
         inputs=inputs,
         baseline=inputs.group_names[0],
-        tested=tested,
+        tested=tuple(dict.fromkeys(tested)),
         judged=None if judge is None else _verdicts_in_order_of(judge, inputs.traces),
         amounts={} if usage_of is None else _amounts_of_runs(inputs, usage_of, prices or {}),
         change=change,

@@ -285,9 +285,7 @@ def labelled_by(
     kinds = {info.name: info.kind for info in workspace.annotators()}
     if name not in kinds:
         names = ", ".join([GOLD, *kinds])
-        raise WorkspaceError(
-            f"--labels: no annotator {name!r} in this workspace; there are: {names}"
-        )
+        raise WorkspaceError(f"no annotator {name!r} in this workspace; there are: {names}")
     equal_to = {"taxonomy": taxonomy.ref, "annotator": name}
     begun = last_pass_numbers(workspace, equal_to, traces, unfinished=True)
     if kinds[name] is AnnotatorKind.JUDGE:

@@ -93,6 +93,8 @@ def test_labels_of_a_study_are_weighted_by_chances_of_drawing() -> None:
         )
         assert signatures.weights[2] < signatures.weights[0]
         assert mode["more_labels"] is not None
+    runs = read(annotated, by="all", with_unlabelled=True)
+    assert (len(runs.traces), runs.weights, runs.has_unknown_weights) == (4, None, True)
 
 
 def test_draws_from_different_wholes_have_no_weights() -> None:
