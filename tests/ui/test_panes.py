@@ -96,9 +96,11 @@ async def test_labelling_and_moving_while_reading(path: Path) -> None:
         await on.press("u")
         assert on.labels == {("1.3", 2, 2)}
         await on.press("g", "space")
-        assert on.annotate.panes.is_reading and "line 0 of the story" not in on.text
+        assert on.annotate.panes.is_reading
+        assert "line 0 of the story" not in on.text
         await on.press("M")
-        assert on.annotate.my_labels is on.annotate.focused and not on.annotate.panes.is_reading
+        assert on.annotate.my_labels is on.annotate.focused
+        assert not on.annotate.panes.is_reading
 
 
 async def test_suggestions_are_answered_while_reading(path: Path, workspace: Path) -> None:
