@@ -988,7 +988,7 @@ def print_progress(rows: list[dict[str, Any]]) -> None:
         key_column("shared", "with others", right=True, drop_rank=2),
     ]
     if any(row["withheld"] for row in rows):
-        columns.append(key_column("withheld", "without suggestions", right=True))
+        columns.append(key_column("withheld", "without suggestions", right=True, drop_rank=3))
     columns += [
         key_column("finished", right=True),
         key_column("open", "begun", right=True),

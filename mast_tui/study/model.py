@@ -257,9 +257,13 @@ class Study(Struct, frozen=True):
         """The annotators and adjudicators, without repeats."""
         return tuple(dict.fromkeys((*self.annotators, *self.adjudicators)))
 
+    def is_adjudicator(self, name: str) -> bool:
+        """Return whether a person is to decide; anyone is if no adjudicators are named."""
+        return not self.adjudicators or name in self.adjudicators
+
     def counts_decisions_of(self, name: str) -> bool:
-        """Return whether a person's decisions count; anyone's do if no adjudicators are named."""
-        return not self.adjudicators or name in self.participants
+        """Return whether a person's decisions count. Those of annotators do, too."""
+        return self.is_adjudicator(name) or name in self.annotators
 
     @property
     def present(self) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from mast_tui.workspace.events import append as recording
 from mast_tui.workspace.events import foreign as merging
 from mast_tui.workspace.events import state
 from mast_tui.workspace.events.chain import ForeignEvents, edited_histories, with_checked_chains
-from mast_tui.workspace.events.changes import InForce, entries_in_force, read_state
+from mast_tui.workspace.events.changes import InForce, entries_in_force
 from mast_tui.workspace.events.model import Event, IdSource, now
 from mast_tui.workspace.events.state import rebuild
 from mast_tui.workspace.events.types import Decided
@@ -609,8 +609,6 @@ class Workspace:
         foreign = events if isinstance(events, ForeignEvents) else with_checked_chains(events)
         with self._database.writing() as connection:
             return merging.merge(connection, foreign, replacing=replacing, in_force=in_force)
-
-    standing = reading(read_state)
 
     def edited_histories(self) -> tuple[Event, ...]:
         """Return the first edited event of each person with edited events."""

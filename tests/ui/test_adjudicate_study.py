@@ -166,7 +166,7 @@ async def test_without_a_study_names_are_shown_and_reasons_are_optional(team: Te
 
 @pytest.mark.parametrize(
     ("annotator", "opening", "effect", "count"),
-    [("alice", [], "count in the gold", 2), ("dan", ["enter", "e"], "count in no figure", 1)],
+    [("alice", [], "Your decisions count", 2), ("dan", ["enter", "e"], "count in no figure", 1)],
 )
 async def test_others_than_the_adjudicators_are_asked_once(
     team: TeamDir, annotator: str, opening: list[str], effect: str, count: int
@@ -176,7 +176,7 @@ async def test_others_than_the_adjudicators_are_asked_once(
         await on.press(*opening, "0", "n")
         assert not team.decisions("one")
         await on.press("0")
-        assert not missing(" ".join(on.text.split()), "carol decides", effect)
+        assert not missing(" ".join(on.text.split()), "decisions to carol", effect)
         await on.press("d", "0")
         assert len(team.decisions("one")) == count
 

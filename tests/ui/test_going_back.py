@@ -129,19 +129,6 @@ async def test_a_trace_opens_at_the_saved_position(small: Path, workspace: Path)
         assert on.number == 1
 
 
-async def test_the_position_is_saved_when_another_trace_opens(tmp_path: Path) -> None:
-    write_trace(tmp_path / "runs" / "a.json")
-    write_trace(tmp_path / "runs" / "b.json", SMALL[:3])
-    async with stage(tmp_path / "runs", workspace=tmp_path / "w.db") as on:
-        await on.press("enter", "G")
-        last = on.number
-        assert last > 1
-        await on.press("}")
-        assert on.number == 1
-        await on.press("{")
-        assert on.number == last
-
-
 async def test_a_move_prevents_the_jump_to_the_saved_position(small: Path, tmp_path: Path) -> None:
     async with stage(small, workspace=tmp_path / "w.db") as on:
         await on.press("G")

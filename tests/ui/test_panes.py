@@ -7,11 +7,9 @@ from pathlib import Path
 import pytest
 from textual.geometry import Offset
 
-from mast_tui.traces.library import read_file
 from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus
 from mast_tui.ui.services.view_settings import ViewSettings, remembered_settings
 from mast_tui.ui.trace_view.span_view import preview_start
-from tests.traces.checks import CORPUS, needs_corpus
 from tests.ui.stage import Message, Stage, finding, missing, read_trace, stage, suggest, write_trace
 
 LONG = "".join(f"line {number} of the story\n" for number in range(120)).rstrip("\n")
@@ -204,20 +202,6 @@ def test_texts_open_at_the_preview() -> None:
     assert preview_start(span_with("nowhere to be found"), text) == 0
     assert preview_start(span_with(""), text) == 0
     assert preview_start(span_with("The answer", SpanKind.TOOL_CALL), text) == 0
-
-
-@needs_corpus
-def test_messages_of_the_corpus_open_at_the_preview() -> None:
-    path = CORPUS / "mast-human" / "iaa_rounds_1_2.json"
-    moved = 0
-    for trace in read_file(path, named=True).traces:
-        for index in range(len(trace)):
-            span = trace.span(index)
-            text = trace.text(index)
-            if start := preview_start(span, text):
-                moved += 1
-                assert text[start:].split()[:3] == span.preview.split()[:3]
-    assert moved > 20
 
 
 async def test_the_taxonomy_grows_on_a_wide_screen(path: Path) -> None:

@@ -1067,11 +1067,10 @@ class AdjudicateScreen(BaseScreen):
             text_of: Describes them.
             move_on: Moves the cursor, and shows the description.
         """
-        opened = self.mast.opened
         study = self.queue.contents.study
-        if opened is not None and not opened.decides and study is not None and not self._is_asked:
+        if study is not None and not (study.is_adjudicator(work.adjudicator) or self._is_asked):
             again = partial(self._write_decisions, work, write, text_of, move_on)
-            self._ask_outsider(study, opened.annotator, partial(self.writes.do, again))
+            self._ask_outsider(study, work.adjudicator, partial(self.writes.do, again))
             return
         decisions = await self.run_or_show_error(write)
         if decisions is None:
@@ -1098,7 +1097,6 @@ class AdjudicateScreen(BaseScreen):
             decide()
 
         names = joined([one_line(name) for name in study.adjudicators])
-        verb = "decides" if len(study.adjudicators) == 1 else "decide"
         effect = (
             "Your decisions count in the gold as well; its datasheet reports who decided."
             if study.counts_decisions_of(annotator)
@@ -1106,7 +1104,7 @@ class AdjudicateScreen(BaseScreen):
         )
         self.mast.ask_key(
             "Decide in place of the adjudicators?",
-            f"In this study {names} {verb}. {effect}",
+            f"The study leaves decisions to {names}. {effect}",
             (("d", "decide"), ("n", "decide nothing")),
             {"d": confirmed},
             default="n",

@@ -828,7 +828,7 @@ class ComparisonScreen(OpensTraces):
             self.hints.say("Choose a mode first: a guideline is about one mode")
             return
         study = opened.study()
-        if study is not None and study.adjudicators and opened.annotator not in study.adjudicators:
+        if study is not None and not study.is_adjudicator(opened.annotator):
             self.hints.say("In this study the adjudicators write guidelines")
             return
         mode = self.mast.taxonomy.mode(slug)

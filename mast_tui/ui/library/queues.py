@@ -393,18 +393,18 @@ class CurrentQueue:
         self._screen.show_queue(traces, is_chosen=is_chosen)
 
     def _queue_failed(self, problem: str) -> None:
-        self._is_known = True
         self._screen.say_error(problem)
-        self._screen.open_awaited()
+        self._show_read_queue(self.traces, is_chosen=False)
 
-    def has_row(self, position: int) -> bool:
-        """Return whether a row has its place in the queue.
+    @property
+    def is_ready(self) -> bool:
+        """True if the first trace of the queue is listed, or is in none of the files.
 
-        The first row is the first trace of the queue, unless that is in none of the files.
+        Without a workspace there is no queue to wait for.
         """
         mast = self._screen.mast
-        if position or not self._is_known:
-            return self._is_known or mast.workspace.no_workspace_reason is not None
+        if not self._is_known:
+            return mast.workspace.no_workspace_reason is not None
         first_id = next(iter(self.traces.trace_ids or ()), None)
         return first_id is None or first_id in mast.catalog.traces or mast.catalog.complete
 

@@ -104,8 +104,8 @@ class LibraryScreen(MainScreen):
         """The ids of equal runs, by trace id."""
         self._compared_change_count = 0
         """The number of changes of the catalog at the last comparison of runs."""
-        self._awaited_id: str | None = None
-        """The id of the trace to open once the queue is known; None for none."""
+        self._opens_first = False
+        """Whether the first trace opens once the queue is known."""
 
     _widget_count = -1
     """The number of widgets of the complete screen. It differs while the screen opens or closes."""
@@ -150,11 +150,8 @@ class LibraryScreen(MainScreen):
     @property
     def has_all_content(self) -> bool:
         """True if no key has to wait."""
-        return self._awaited_id is None and self._lists_traces
-
-    @property
-    def _lists_traces(self) -> bool:
-        return bool(self.table.row_count) or self.mast.catalog.complete
+        lists_traces = bool(self.table.row_count) or self.mast.catalog.complete
+        return lists_traces and not self._opens_first
 
     def awaits_content(self, action: str | None) -> bool:
         """Return whether an action has to wait.
@@ -162,9 +159,9 @@ class LibraryScreen(MainScreen):
         Actions on a row wait for the first trace. All keys but the one that cancels wait for a
         trace that is about to open, because they may be for that trace.
         """
-        if self._awaited_id is not None:
+        if self._opens_first:
             return action != "everywhere.back"
-        return action in ROW_ACTIONS and not self._lists_traces
+        return action in ROW_ACTIONS and not self.has_all_content
 
     def refresh_rows(self) -> None:
         """Update the rows of changed traces.
@@ -308,7 +305,7 @@ class LibraryScreen(MainScreen):
             rows, () if needle else self.mast.catalog.unreadable, keeps_position=keeps_position
         )
         self.show_listed()
-        self.open_awaited()
+        self._open_awaited()
 
     def _show_title(self) -> None:
         """Show the queue, the number of traces, the progress of reading and problems, and hints."""
@@ -372,7 +369,7 @@ class LibraryScreen(MainScreen):
     def workspace_failed(self) -> None:
         """Show that there is no workspace. Traces can be read without one."""
         self._show_title()
-        self.open_awaited()
+        self._open_awaited()
 
     def right_title_parts(self) -> tuple[str, ...]:
         """Return the annotator, the role, and the number of finished traces."""
@@ -499,42 +496,32 @@ class LibraryScreen(MainScreen):
     def action_open(self) -> None:
         """Open the trace or search hit under the cursor, or show a hint for an unreadable file.
 
-        A trace opens once the queue is known, because the queue may list other traces.
+        The first trace opens once the queue is known, because the queue may begin with another.
         """
         if self.contents.lists_hits:
             self.contents.open_hit()
             return
         row = self.table.row
-        if row is not None and not self.queue.has_row(self.table.cursor):
-            self._awaited_id = row.trace_id
+        if row is not None and not self.table.cursor and not self.queue.is_ready:
+            self._opens_first = True
             back = self.mast.key_of("everywhere.back")
-            self.hints.say(f"A trace opens once your queue is read · {back} cancels")
+            self.hints.say(f"Your first trace opens once your queue is read · {back} cancels")
         elif row is not None:
             self.mast.go(ShowTrace(self.mast.catalog.traces[row.trace_id]))
         elif self.table.trouble is not None:
             self.hints.say("This file could not be read; see the reason below")
 
-    def open_awaited(self) -> None:
-        """Open the trace that was chosen before the queue was known, and deliver later keys.
-
-        On the first row this is the first trace of the queue. If another trace is in place of the
-        chosen one, show that instead.
-        """
-        if self._awaited_id is None or not self.queue.has_row(self.table.cursor):
-            return
-        row = self.table.row
-        is_chosen = row is not None and (row.trace_id == self._awaited_id or not self.table.cursor)
-        self._awaited_id = None
-        self.hints.clear()
-        if is_chosen:
+    def _open_awaited(self) -> None:
+        """Open the first trace if that was asked for, and deliver the keys that wait for it."""
+        if self._opens_first and self.queue.is_ready:
+            self._opens_first = False
+            self.hints.clear()
             self.action_open()
-        else:
-            self.hints.say("Your queue is listed now: choose a trace of it")
-        self.mast.input_queue.resume()
+            self.mast.input_queue.resume()
 
     def on_screen_suspend(self) -> None:
         """Open no trace below a dialog that has opened meanwhile."""
-        self._awaited_id = None
+        self._opens_first = False
 
     def action_filter(self) -> None:
         """Open the filter of names."""
@@ -576,8 +563,8 @@ class LibraryScreen(MainScreen):
 
     def action_back(self) -> None:
         """Drop the awaited trace, leave the contents or the filter, or show how to quit."""
-        if self._awaited_id is not None:
-            self._awaited_id = None
+        if self._opens_first:
+            self._opens_first = False
         elif not self._leave_search():
             key_of = self.mast.key_of
             self.hints.say(

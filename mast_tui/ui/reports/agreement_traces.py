@@ -262,7 +262,9 @@ def listing_of(compared: ComparedTraces, taxonomy: Taxonomy, names: Mapping[str,
 
     def _destination_of(opened: OpenWorkspace, row_id: str) -> TraceLocation | ShowDisagreements:
         row = answers_by_row_id[row_id]
-        if compared.judge is None and row.any_present and _may_adjudicate(opened):
+        study = opened.study()
+        may_decide = study is None or study.is_adjudicator(opened.annotator)
+        if compared.judge is None and row.any_present and may_decide:
             return ShowDisagreements(row.mode, row.trace_id, lists_agreed=not row.disagreement)
         return _evidence_location(opened, row, compared.judge)
 
@@ -310,14 +312,6 @@ def _table_row(
         detail.append(f"{answers.note}.")
     detail.append(f"trace {answers.trace_id}")
     return Row(answers.id, cells, "≠" if answers.disagreement else "", tuple(detail))
-
-
-def _may_adjudicate(opened: OpenWorkspace) -> bool:
-    """Return whether the user may adjudicate: everyone may unless the study names adjudicators."""
-    study = opened.workspace.study(opened.taxonomy.ref)
-    if study is None or not study.adjudicators:
-        return True
-    return opened.annotator in study.adjudicators
 
 
 def _evidence_location(

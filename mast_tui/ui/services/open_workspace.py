@@ -84,9 +84,7 @@ class OpenWorkspace(Struct):
     def learn_role(self) -> None:
         """Update the role of the annotator in ``decides`` and ``adjudicates``."""
         study = self.study()
-        self.decides = (
-            study is None or not study.adjudicators or self.annotator in study.adjudicators
-        )
+        self.decides = study is None or study.is_adjudicator(self.annotator)
         self.adjudicates = (
             study is not None
             and self.annotator in study.adjudicators

@@ -169,20 +169,8 @@ class Columns(NamedTuple):
             width: The width of the timeline in cells.
             tail: The cells of the marks and the tag after the text.
         """
-        return max(MIN_TEXT_CELLS, self._free_cells(width, tail))
-
-    def fits(self, width: int, tail: int) -> bool:
-        """Return whether a row has room for marks and a tag.
-
-        Args:
-            width: The width of the timeline in cells.
-            tail: The cells of the marks and the tag after the text.
-        """
-        return self._free_cells(width, tail) >= MIN_TEXT_CELLS
-
-    def _free_cells(self, width: int, tail: int) -> int:
         blanks = 2  # after the actor and at the end
-        return width - self.before_actor - self.actor - tail - blanks
+        return max(MIN_TEXT_CELLS, width - self.before_actor - self.actor - tail - blanks)
 
 
 @lru_cache(maxsize=8)
@@ -592,9 +580,9 @@ class TimelineLines(VirtualLines):
         self._indexed_parts_by_row[row] = (tag, bar)
         tail = self._tail_segments(row, tag, base_style)
         tail_cells = sum(segment.cell_length for segment in tail)
-        if tag and not self._columns().fits(width, tail_cells):  # the marks matter more
-            tail = self._tail_segments(row, "", base_style)
-            tail_cells = sum(segment.cell_length for segment in tail)
+        if tag and self._columns().text_cells(width, 0) - tail_cells < MIN_TEXT_CELLS:
+            tail = tail[1:]  # without the tag, as the marks matter more
+            tail_cells -= cell_len(tag) + 1
         segments = [self._edge_segment(row, base_style)]
         if fold is None:
             segments += self._span_segments(row, span, width, tail_cells, base_style)
