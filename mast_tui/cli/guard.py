@@ -203,10 +203,8 @@ def _labelled_runs(
         MastError: The source of labels is neither ``gold`` nor an annotator of the workspace.
     """
     is_gold = label_source == "gold"
-    if not is_gold and label_source not in {info.name for info in workspace.annotators()}:
-        raise MastError(
-            f"--labels {one_line(label_source)}: there is no such annotator in this workspace"
-        )
+    if not is_gold:
+        workspace.check_annotators(label_source, other_choices=["gold"])
     span_orders = SpanOrders(workspace)
     trace_of = traces_from_files(workspace)
     annotators = None if is_gold else [label_source]

@@ -42,6 +42,7 @@ from mast_tui.session import (
     annotator_counts_text,
     anybody_finished,
     check_changes,
+    checked_new_name,
     earlier_work_text,
     outside_work_text,
     progress,
@@ -600,6 +601,8 @@ def _set_unless_dry(
     """Write a changed study unless ``--dry-run`` is given, and return if it has changed."""
     if plan.dry_run:
         check_changes(workspace, study)
+        for name in study.participants:
+            checked_new_name(workspace, name)
         say("nothing is written; leave out --dry-run to write it")
         return study != previous
     return set_study(workspace, _person_who_changes(workspace, plan.common.annotator), study)
@@ -732,12 +735,7 @@ def queue_command(request: StudyQueueRequest) -> None:
     annotator = request.common.annotator
     assert annotator is not None  # _QUEUE_RULES require --annotator
     workspace, taxonomy = open_with_taxonomy(request.common)
-    names = {info.name for info in workspace.annotators()}
-    if annotator not in names:
-        names_text = ", ".join(sorted(names)) or "none yet"
-        raise click.ClickException(
-            f"no annotator {annotator!r} in this workspace; there are: {names_text}"
-        )
+    workspace.check_annotators(annotator)
     viewer = command_viewer(workspace, taxonomy.ref, request.common)
     if viewer.overridden_name is not None and request.kind not in _UNREVEALING_KINDS:
         raise click.ClickException(

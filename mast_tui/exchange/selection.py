@@ -34,7 +34,7 @@ from mast_tui.labels import (
 from mast_tui.redaction.masked_trace import Masks, RedactedOf, requested_masks
 from mast_tui.study import Study
 from mast_tui.taxonomy.model import Taxonomy
-from mast_tui.workspace import TraceRecord, Workspace, WorkspaceError
+from mast_tui.workspace import TraceRecord, Workspace
 from mast_tui.workspace.registers.pseudonyms import Pseudonyms, mask_key
 
 _TEXT_FACTS: Final = ("task", "system", "model", "benchmark")
@@ -226,16 +226,11 @@ def selected_work(
     Raises:
         WorkspaceError: No annotator here has this name.
     """
-    names = [info.name for info in workspace.annotators()]
-    if labels != ALL and labels not in names:
-        # The option also takes ``gold``, for which callers use ``gold_work``.
-        available = ", ".join([GOLD, ALL, *names])
-        raise WorkspaceError(
-            f"--labels {labels!r} is not an annotator in this workspace; there are: {available}"
-        )
-    authors = names if labels == ALL else [labels]
+    if labels != ALL:
+        # Callers use ``gold_work`` for ``gold``.
+        workspace.check_annotators(labels, other_choices=[GOLD, ALL])
     all_passes = workspace.passes(trace_id=trace_id, taxonomy=taxonomy.ref)
-    passes = [trace_pass for trace_pass in all_passes if trace_pass.annotator in authors]
+    passes = [trace_pass for trace_pass in all_passes if labels in (ALL, trace_pass.annotator)]
     chosen = counted_passes(passes, which, finished_only=finished_only).values()
     return work_of_passes(
         workspace,

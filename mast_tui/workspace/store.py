@@ -454,6 +454,24 @@ class Workspace:
         with self._database.writing() as connection:
             register.add_annotators(connection, [(name, kind)])
 
+    def check_annotators(self, *names: str, other_choices: Sequence[str] = ()) -> None:
+        """Check that annotators have these names.
+
+        Args:
+            names: The names.
+            other_choices: Words other than names to list in the message.
+
+        Raises:
+            WorkspaceError: A name is unknown.
+        """
+        known_names = [info.name for info in self.annotators()]
+        for name in names:
+            if name not in known_names:
+                choices = ", ".join([*other_choices, *known_names]) or "none yet"
+                raise WorkspaceError(
+                    f"no annotator {name!r} in this workspace; there are: {choices}"
+                )
+
     add_annotators = writing(register.add_annotators)
     annotators = reading(register.annotators)
 

@@ -65,7 +65,6 @@ from mast_tui.figures.agreement.report import Agreement, agreement_figures, agre
 from mast_tui.figures.judge.input import GoldReference, JudgeInput, judge_input_from_workspace
 from mast_tui.figures.judge.report import JudgeReport, judge_json, judge_report
 from mast_tui.figures.source.agreement import (
-    checked_names,
     span_input_from_workspace,
     study_from_workspace,
 )
@@ -411,10 +410,11 @@ def _add_gold_document(
 
 def _requested_gold(request: ExportRequest) -> list[GoldWithSides]:
     """Return the gold by the annotators and rules of the request."""
+    request.workspace.check_annotators(*(request.annotators or ()))
     return gold_entries(
         request.workspace,
         request.taxonomy,
-        annotators=request.annotators and checked_names(request.workspace, request.annotators),
+        annotators=request.annotators,
         majority=request.majority,
         settled_only=request.gold == "settled",
     )

@@ -260,9 +260,7 @@ def _check_names(workspace: Workspace, judge: str, against: GoldReference | str)
         )
     if isinstance(against, GoldReference):
         return
-    if against not in kinds:
-        names = ", ".join(kinds) or "none yet"
-        raise WorkspaceError(f"no annotator {against!r} in this workspace; there are: {names}")
+    workspace.check_annotators(against)
     if not kinds[against].is_person:
         raise WorkspaceError(
             f"{against}: a judge or an agent cannot be the reference; name gold or a person"

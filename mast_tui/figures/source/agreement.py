@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from mast_tui.errors import WorkspaceError
 from mast_tui.figures.agreement.coefficients import MISSING
 from mast_tui.figures.agreement.counting import CELL_OF, VerdictArray, VerdictTable
 from mast_tui.figures.agreement.report import StudyInput
@@ -269,7 +268,8 @@ def study_from_workspace(
     pass_by_key = counted_passes(passes, which)
     outside_names = frozenset[str]() if annotators else workspace.outside_study(taxonomy.ref)
     if annotators:
-        names = tuple(checked_names(workspace, annotators))
+        workspace.check_annotators(*annotators)
+        names = tuple(annotators)
     else:
         names_with_finished = {name for name, _ in pass_by_key} - outside_names
         is_study = workspace.study(taxonomy.ref) is not None
@@ -486,23 +486,3 @@ def _compared_people(
     people = [info.name for info in infos if info.kind is AnnotatorKind.HUMAN]
     imported = [info.name for info in infos if info.kind is AnnotatorKind.IMPORTED]
     return sorted(people + imported) if in_study else people or imported
-
-
-def checked_names(workspace: Workspace, names: Sequence[str]) -> Sequence[str]:
-    """Return the names unchanged.
-
-    Args:
-        workspace: The workspace.
-        names: The names of annotators.
-
-    Raises:
-        WorkspaceError: A name is not that of an annotator.
-    """
-    existing_names = [info.name for info in workspace.annotators()]
-    for name in names:
-        if name not in existing_names:
-            existing_text = ", ".join(existing_names) or "nobody yet"
-            raise WorkspaceError(
-                f"no annotator {name!r} in this workspace; there are: {existing_text}"
-            )
-    return names

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.errors import WorkspaceError
 from mast_tui.figures.signatures.model import ABSENT, OPEN, PRESENT, UNRESOLVED, UNSURE
 from mast_tui.gold.model import (
     SOURCES,
@@ -282,10 +281,8 @@ def labelled_by(
     Raises:
         WorkspaceError: There is no such annotator.
     """
+    workspace.check_annotators(name, other_choices=[GOLD])
     kinds = {info.name: info.kind for info in workspace.annotators()}
-    if name not in kinds:
-        names = ", ".join([GOLD, *kinds])
-        raise WorkspaceError(f"no annotator {name!r} in this workspace; there are: {names}")
     equal_to = {"taxonomy": taxonomy.ref, "annotator": name}
     begun = last_pass_numbers(workspace, equal_to, traces, unfinished=True)
     if kinds[name] is AnnotatorKind.JUDGE:
