@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Final
 
 from mast_tui.traces.model import Trace, TraceMasks
@@ -84,7 +85,7 @@ def masked_quote(
     """Return a quote with masks of equal length.
 
     A part of a secret is not recognised by itself, so the quote is taken from the masked text of
-    its span. If this text cannot be read, the whole quote is masked.
+    its span. If this text cannot be read or lacks the quote, the whole quote is masked.
 
     Args:
         masks: The masks.
@@ -94,12 +95,14 @@ def masked_quote(
         start: The first code point of the quote in the text of the span, if known.
         end: The code point after the quote, if known.
     """
-    if key is None or start is None:
-        return masks.text(quote)
+    masked = masks.text(quote)
+    if key is None:
+        return masked
     index = None if trace is None else trace.index_of(key)
-    if trace is None or index is None:
-        return FILLER * len(quote)
-    try:
-        return trace.text(index)[start:end]
-    except OSError:
-        return FILLER * len(quote)
+    text = ""
+    if trace is not None and index is not None:
+        with suppress(OSError):
+            text = trace.text(index)
+    if text and start is not None:
+        return text[start:end]
+    return masked if masked in text else FILLER * len(quote)

@@ -270,7 +270,7 @@ def test_a_private_key_is_masked_with_any_line_prefix() -> None:
 
 def test_other_spellings_are_masked_as_a_whole() -> None:
     texts = (
-        *("Her phone: 5551234567. Call.", r"m\u00fcller\u0040example.de", "_203.0.113.9_"),
+        *("Her phone: 5551234567.", r"m\u00fcller\u0040example.de", "_203.0.113.9_\n+030 90182021"),
         *("?to=a.b%40example.org", "?tel=%2B493090182021", "＋４９ ３０ ９０１８２０２１"),
         *("ada\x1b[m\x1b[K@example.org", r"\u002B493090182021", "+49\u00a030\u201190182021"),
     )

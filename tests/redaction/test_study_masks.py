@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from mast_tui.labels import Target
+from mast_tui.redaction import filled_masks as masking
 from mast_tui.redaction.filled_masks import filled_mask, is_masked_copy, with_whole_masks
 from mast_tui.session import Session, set_study, trace_masks
 from mast_tui.traces.model import Trace
@@ -134,17 +135,19 @@ def test_a_quote_is_stored_with_whole_masks(study: MaskedStudy) -> None:
     target = Target(key, key, quote=part, char_start=start, char_end=start + 4)
     session.toggle_label(SLUGS["3.2"], target, suggestions_on_screen=False)
     (label,) = session.labels
-    assert label.target.char_start == text.index(EMAIL)
-    assert label.target.char_end == text.index(EMAIL) + len(EMAIL)
-    assert_nothing_shown(label.target.quote or "")
+    stored = label.target
+    assert (stored.char_start, stored.char_end) == (start - 3, start - 3 + len(EMAIL))
+    assert_nothing_shown(stored.quote or "")
+    masks = session.trace.masks
+    assert masks is not None
+    assert_nothing_shown(masking.masked_quote(masks, session.trace, EMAIL[:9], key, None, None))
 
 
 async def test_adjudication_masks_quotes_made_before_the_masks(study: MaskedStudy) -> None:
     trace = study.trace
     start = trace.text(1).index(EMAIL)
-    target = Target(
-        trace.span(1).key, trace.span(1).key, quote=EMAIL[:9], char_start=start, char_end=start + 9
-    )
+    key = trace.span(1).key
+    target = Target(key, key, EMAIL[:9], start, start + 9)
     session = study.session("alice", masked=False)
     session.toggle_label(SLUGS["3.2"], target, suggestions_on_screen=False)
     session.finish(open_modes="absent")

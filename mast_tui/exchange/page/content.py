@@ -30,7 +30,7 @@ from mast_tui.exchange.import_batch import (
     label_in_work,
 )
 from mast_tui.exchange.jsonl import AnnotatorLine, TaxonomyLine, TraceLine
-from mast_tui.exchange.selection import WorkMasks, pseudonymous, selected_work
+from mast_tui.exchange.selection import MASKED_QUOTE, WorkMasks, pseudonymous, selected_work
 from mast_tui.exchange.trace_files import files_under
 from mast_tui.grouping import values_by_key
 from mast_tui.labels import (
@@ -690,6 +690,8 @@ def _masked_label(label: PageLabel, trace: Trace, masks: Masks) -> PageLabel:
         start, end = redacted.to_shown(quote_range.start, quote_range.end)
         quote_range = QuoteRange(quote_range.span, start, end)
         quote = redacted.text[start:end]
+    elif label.first is None or quote not in trace.text(label.first):
+        quote = quote and MASKED_QUOTE
     return replace(label, note=masks.text(label.note), quote=quote, quote_range=quote_range)
 
 
