@@ -12,6 +12,7 @@ import os
 import secrets
 import stat
 import sys
+from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -20,6 +21,7 @@ from typing import Final
 from msgspec import Struct
 
 from mast_tui.errors import MastError
+from mast_tui.safe_text import safe_line
 
 Content = str | Iterable[bytes]
 """A text, or an iterable of bytes that is read while it is written."""
@@ -292,6 +294,14 @@ def _first_bytes(path: Path) -> bytes:
         return file.read(LOOKED_AT)
 
 
+def _safe_pieces(content: Content) -> Iterator[bytes]:
+    """Yield a content as bytes, without characters that control a terminal."""
+    decoder = getincrementaldecoder("utf-8")("backslashreplace")
+    for piece in _byte_pieces(content):
+        lines = decoder.decode(piece).split("\n")
+        yield "\n".join(map(safe_line, lines)).encode("utf-8", "backslashreplace")
+
+
 def _byte_pieces(content: Content) -> Iterator[bytes]:
     """Yield a content as bytes."""
     if isinstance(content, str):
@@ -332,7 +342,8 @@ def _write_stream(output: _OutputPath, content: Content) -> None:
     try:
         if output.descriptor is None and stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OutputError(f"{output.path}: was replaced meanwhile; try again")
-        _write_all(descriptor, output.path, content)
+        is_terminal = os.isatty(descriptor)
+        _write_all(descriptor, output.path, _safe_pieces(content) if is_terminal else content)
     finally:
         os.close(descriptor)
 

@@ -10,7 +10,7 @@ import click
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import hides_outcomes
-from mast_tui.cli.shared.common import print_json, print_table
+from mast_tui.cli.shared.common import print_json, print_line, print_table
 from mast_tui.columns import TableColumn
 from mast_tui.counts import counted
 from mast_tui.traces.alignment import Likeness, RunAlignment, align, sentences
@@ -63,7 +63,7 @@ def compare_command(request: CompareRequest) -> None:
         return
     for name, path, trace in (("A", request.a, trace_a), ("B", request.b, trace_b)):
         outcome = "" if hide_outcomes else f", {trace.meta.outcome.value}"
-        click.echo(f"{name}  {path}: {counted(len(trace), 'span')}{outcome}")
+        print_line(f"{name}  {path}: {counted(len(trace), 'span')}{outcome}")
     click.echo()
     click.echo("\n".join(sentences(alignment)))
     click.echo()

@@ -135,21 +135,21 @@ def _price_lines(configuration: Configuration, explanation: str) -> Iterator[str
     """Yield the price of each model as a TOML table; an example if there is none."""
     yield f"\n# {explanation}"
     for model, price in configuration.judge.prices.items():
-        heading, *_example_prices = prices_to_write(model).split("\n")
-        yield heading
+        yield f"[judge.prices.{_toml_text(model)}]"
         yield f"input = {price.input}\noutput = {price.output}"
     if not configuration.judge.prices:
         yield from (f"# {line}" for line in prices_to_write("gpt-oss-120b").splitlines())
 
 
 def _toml_text(value: object) -> str:
-    """Return a value as TOML.
+    """Return a value as TOML, with escapes for characters that could control a terminal.
 
-    Except for tables, TOML and JSON write these values alike.
+    Except for tables and these escapes, TOML and JSON write these values alike.
     """
     if isinstance(value, Mapping):
         entries = (f"{json.dumps(name)} = {_toml_text(item)}" for name, item in value.items())
         return f"{{ {', '.join(entries)} }}"
     if isinstance(value, list):
         return f"[{', '.join(map(_toml_text, value))}]"
-    return json.dumps(str(value) if isinstance(value, Path) else value, ensure_ascii=False)
+    text = json.dumps(str(value) if isinstance(value, Path) else value, ensure_ascii=False)
+    return "".join(char if char.isprintable() else f"\\U{ord(char):08X}" for char in text)

@@ -18,6 +18,7 @@ from mast_tui.cli.command_line import COMMANDS, CommandLine, CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.start import WRONG_USAGE, complain, error_text, start
 from mast_tui.errors import MastError
+from mast_tui.safe_text import display_lines
 from mast_tui.traces.io.url_secrets import ADDRESSES
 
 
@@ -98,7 +99,8 @@ def _run_and_report(command_line: CommandLine) -> int:
     except click.UsageError as error:
         usage = StringIO()
         error.show(usage)
-        click.echo(ADDRESSES.without_secrets(usage.getvalue()), nl=False, err=True)
+        text = ADDRESSES.without_secrets(usage.getvalue())
+        click.echo("\n".join(display_lines(text)), err=True)
         return WRONG_USAGE
     except click.ClickException as error:
         return complain(name, error.format_message())

@@ -24,7 +24,7 @@ from mast_tui.labels import (
     next_confidence,
     next_severity,
 )
-from mast_tui.safe_text import COLOUR_SEQUENCE, line_ranges, one_line, quote_line, safe_line
+from mast_tui.safe_text import COLOUR_SEQUENCE, iter_lines, one_line, quote_line
 from mast_tui.session import (
     Session,
     Suggestion,
@@ -163,7 +163,7 @@ class LineReader:
 
         Args:
             session: The annotator's session on the trace.
-            say: Prints one line.
+            say: Prints a text.
         """
         self._lines: Iterator[str] = iter(())
         """The lines that the user types."""
@@ -173,7 +173,7 @@ class LineReader:
         self._taxonomy = session.taxonomy
         # The messages never name a suggestion here.
         self._messages = ChangeMessages(session.taxonomy, session.trace, lambda _suggestion: None)
-        self._say = say
+        self._print = say
         self._index = 0
         self._remaining_lines: Iterator[str] = iter(())
         """The lines of the span's text that are not printed yet."""
@@ -261,6 +261,10 @@ class LineReader:
         self._open_code = None
         self._show_span()
 
+    def _say(self, text: str) -> None:
+        """Print a text without control characters; notes and names in it can be foreign."""
+        self._print("\n".join(iter_lines(text)))
+
     def _show_span(self) -> None:
         """Print the span, its labels and note, and the first page of its text."""
         span = self._trace.span(self._index)
@@ -281,7 +285,7 @@ class LineReader:
         )
         text = self._span_text if pretty is None else pretty.whole()
         text = COLOUR_SEQUENCE.sub("", text)
-        self._remaining_lines = (safe_line(text[start:end]) for start, end in line_ranges(text))
+        self._remaining_lines = iter_lines(text)
         self._show_next_page()
 
     def _show_next_page(self) -> None:
@@ -331,8 +335,7 @@ class LineReader:
         text = ANSWER_KEY_HIDDEN
         if self._session.outcome_visible:
             text = answer_page(self._trace).text
-        for start, end in line_ranges(text):
-            self._say(safe_line(text[start:end]))
+        self._say(text)
 
     def _mode_text(self, slug: str) -> str:
         mode = self._taxonomy.mode(slug)

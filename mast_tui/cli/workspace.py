@@ -13,6 +13,7 @@ from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.common import open_on_server, open_workspace, print_json, print_line
 from mast_tui.counts import counted
+from mast_tui.errors import WorkspaceError
 from mast_tui.workspace import Workspace, is_url
 
 WHOLE_REFUSAL: Final = "it concerns the whole workspace, and is the same for every user"
@@ -176,9 +177,13 @@ def check_command(request: WorkspaceCheckRequest) -> None:
 def _copy_to_file(source: Workspace, output: Path) -> dict[str, int]:
     """Copy a workspace into a file, check the copy, and return its counts."""
     source.copy_to(output)
-    with closing(Workspace.open(output, create=False)) as copy:
-        copy.check()
-        return _workspace_counts(copy)
+    try:
+        with closing(Workspace.open(output, create=False)) as copy:
+            copy.check()
+            return _workspace_counts(copy)
+    except WorkspaceError:
+        source.check()  # names the original if the copy is damaged because of it
+        raise
 
 
 def _workspace_counts(workspace: Workspace) -> dict[str, int]:

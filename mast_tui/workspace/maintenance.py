@@ -60,7 +60,8 @@ def check_rows(database: Database) -> CheckResult:
     """
     with (
         database.reading() as stored,
-        closing(SqliteFile(None, create=True)) as scratch,
+        # Errors of reading the workspace pass through this context too, and must name it.
+        closing(SqliteFile(None, create=True, memory_name=database.name)) as scratch,
         scratch.writing(without_savepoints=True) as rebuilt,
     ):
         damaged_rows = list[DamagedRow]()

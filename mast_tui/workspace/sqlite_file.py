@@ -56,8 +56,11 @@ class SqliteFile(Database):
 
     driver_error = sqlite3.Error
 
-    def __init__(self, path: Path | None, *, create: bool) -> None:
+    def __init__(
+        self, path: Path | None, *, create: bool, memory_name: str = "the workspace in memory"
+    ) -> None:
         super().__init__(path)
+        self._memory_name = memory_name
         self._is_gone = False
         """True if the open file is no longer at its path."""
         self._abandoned_connections: list[Connection] = []
@@ -89,7 +92,7 @@ class SqliteFile(Database):
 
     @property
     def name(self) -> str:
-        return "the workspace in memory" if self.path is None else str(self.path)
+        return self._memory_name if self.path is None else str(self.path)
 
     def close(self) -> None:
         """Move the content of the write-ahead log into the file, and close the file.
@@ -405,6 +408,10 @@ class SqliteFile(Database):
         return WorkspaceError(f"{self.name}: the database says: {message}; nothing was written")
 
 
+_DAMAGED: Final = (
+    "the file is damaged; stop using it and restore a backup. Without one, save what can still be "
+    "read: mast-tui export --format jsonl"
+)
 _ADVICE: Final = (
     ("locked", BUSY),
     (
@@ -412,13 +419,17 @@ _ADVICE: Final = (
         "is read-only; nothing was written. Change the permissions of the file and its folder",
     ),
     ("disk is full", "the disk is full; nothing was written. Make room and try again"),
-    ("disk I/O error", "the disk reports an error; nothing was written"),
-    ("not a database", "is not a mast-tui workspace (not an SQLite database)"),
     (
-        "malformed",
-        "the file is damaged; stop using it and restore a backup. Save what can still be read "
-        "with: mast-tui export --format jsonl",
+        "disk I/O error",
+        "the disk is full or reports an error; nothing was written. Make room or check the disk, "
+        "and try again",
     ),
+    ("not a database", "is not a mast-tui workspace (not an SQLite database)"),
+    ("malformed", _DAMAGED),
+    ("Could not decode", _DAMAGED),
+    ("no such table", _DAMAGED),
+    ("no such column", _DAMAGED),
+    ("duplicate column", _DAMAGED),
     ("unable to open", "cannot be opened; check that the folder exists and may be written"),
 )
 

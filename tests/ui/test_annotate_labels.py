@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from itertools import product
 from pathlib import Path
 
@@ -9,10 +11,8 @@ import pytest
 
 from mast_tui.labels import Severity, VerdictValue
 from mast_tui.taxonomy.model import Taxonomy
-from mast_tui.traces.library import samples_folder
 from mast_tui.ui.annotate.labelling import DigitEntry, TypedDigit, type_digit
 from mast_tui.ui.dialogs.opening import first_keys
-from mast_tui.ui.library.screen import LibraryScreen
 from tests.ui.build import taxonomy_of
 from tests.ui.stage import CODES, MAST, PLAN, shown_key, stage
 
@@ -117,27 +117,17 @@ async def test_quotes_and_the_whole_trace_are_labelled(small: Path) -> None:
         assert on.labels == {("1.5", 1, 1)}
 
 
-async def test_every_sample_is_labelled_at_both_ends(tmp_path: Path) -> None:
-    async with stage(samples_folder(), workspace=tmp_path / "w.db") as on:
-        assert isinstance(on.app.screen, LibraryScreen)
+async def test_a_refused_note_is_asked_for_again(small: Path, workspace: Path) -> None:
+    refusal = "BEFORE INSERT ON events BEGIN SELECT RAISE(ABORT, 'disk is full'); END"
+    async with stage(small, workspace=workspace) as on:
+        await on.press("1", "3", "m", *"why")
+        with closing(sqlite3.connect(workspace)) as raw:
+            raw.execute(f"CREATE TRIGGER full {refusal}")
+            await on.press("enter")
+            assert "the disk is full; nothing was written" in on.message
+            raw.execute("DROP TRIGGER full")
         await on.press("enter")
-        seen = set()
-        for number in range(len(on.app.catalog.traces)):
-            trace = on.trace
-            seen.add(trace.identity.trace_id)
-            if number % 3:
-                await on.press(">")
-                continue
-            await on.press("1", "1", "G", "v", "k", "3", "2", "j", "w", "v", "w", "2", "6")
-            last = len(trace)
-            assert on.labels == {("1.1", 1, 1), ("3.2", last - 1, last), ("2.6", last, last)}
-            (target,) = [x.target for x in on.session.labels if x.target.quote is not None]
-            assert target.quote == trace.text(last - 1)[target.char_start : target.char_end]
-            assert target.quote
-            await on.press(">")
-        assert seen == on.app.catalog.traces.keys()
-        await on.press("<", "<", ">")
-        assert {code for code, _, _ in on.labels} == {"1.1", "3.2", "2.6"}
+        assert [label.note for label in on.session.labels] == ["why"]
 
 
 DIGITS = "0123456789"

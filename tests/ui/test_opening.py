@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from textual.widgets import Input
 
 from mast_tui.labels import AnnotatorKind, Severity
@@ -213,6 +214,11 @@ def make_folder(workspace: Path) -> None:
     workspace.mkdir()
 
 
+def store_other_modes(workspace: Path) -> None:
+    with closing(Workspace.open(workspace)) as store:
+        store.add_taxonomy(structs.replace(MAST, modes=MAST.modes[1:]))
+
+
 def protect(workspace: Path) -> None:
     if os.geteuid() == 0:
         pytest.skip("the superuser may write everything")
@@ -225,6 +231,7 @@ def protect(workspace: Path) -> None:
         (upgrade, "newer"),
         (write_letter, "no workspace"),
         (make_folder, "folder"),
+        (store_other_modes, "mast@3"),
         (protect, "w.db"),
     ],
 )
