@@ -138,7 +138,7 @@ class WorkMasks:
         if start is None or end is None:
             masked_quote = self.masks.text(quote)
             # A quote with a part of a secret is not found, so it is masked as a whole.
-            if _single_spaced(masked_quote) not in _single_spaced(redacted.text):
+            if " ".join(masked_quote.split()) not in " ".join(redacted.text.split()):
                 masked_quote = MASKED_QUOTE
             return masked_quote, None, None
         masked_start, masked_end = redacted.to_shown(start, end)
@@ -158,10 +158,6 @@ class WorkMasks:
         )
         gold = structs.replace(entry.gold, labels=labels)
         return replace(entry, gold=gold, sides=self.masked_work(entry.sides))
-
-
-def _single_spaced(text: str) -> str:
-    return " ".join(text.split())
 
 
 def masked_document(document: Any, masks: Masks, *, is_text: bool = False) -> Any:
