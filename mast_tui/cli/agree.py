@@ -30,7 +30,6 @@ from mast_tui.cli.shared.report_files import RECORD_RULES, SAME_FILE, ReportFile
 from mast_tui.columns import TableColumn, key_column
 from mast_tui.counts import counted
 from mast_tui.figures.agreement.drill_down import (
-    SourceTrace,
     judged_source_traces,
     source_traces,
 )
@@ -846,18 +845,17 @@ def traces_document(
         "slug": mode.slug,
         "name": mode.name,
         "annotators": list(names),
-        "traces": [_source_trace_json(trace) for trace in mode_traces],
-    }
-
-
-def _source_trace_json(trace: SourceTrace) -> dict[str, Any]:
-    return {
-        "trace": trace.trace_id,
-        "disagreement": trace.disagreement,
-        "said": {
-            name: None if verdict is None else verdict.value
-            for name, verdict in trace.verdicts.items()
-        },
+        "traces": [
+            {
+                "trace": trace.trace_id,
+                "disagreement": trace.disagreement,
+                "said": {
+                    name: None if verdict is None else verdict.value
+                    for name, verdict in trace.verdicts.items()
+                },
+            }
+            for trace in mode_traces
+        ],
     }
 
 

@@ -27,7 +27,6 @@ from mast_tui.cli.shared.report_files import (
     SAME_FILE,
     ReportFiles,
     ReportOutput,
-    stdout_form,
 )
 from mast_tui.configuration import read_judge_configuration
 from mast_tui.figures.experiment import Experiment, experiment_figures
@@ -147,11 +146,6 @@ class ExperimentRequest:
         return replace(self.language_files, records=self.output)
 
     @property
-    def stdout(self) -> str | None:
-        """The form to print on stdout; None if the command only writes files."""
-        return stdout_form(self.files, as_json=self.as_json, records=self.records)
-
-    @property
     def arm_paths(self) -> dict[str, tuple[Path, ...]]:
         """The paths of the runs by the name of their arm.
 
@@ -231,7 +225,8 @@ def experiment_command(request: ExperimentRequest) -> None:
         report_hidden_traces(viewer, hidden)
     report = experiment_report(experiment, FigureIndex(figures))
     document = {**report.document, **visibility_json(viewer, hidden)}
-    ReportOutput(files, request.stdout).show(report, document, outputs, figures)
+    output = ReportOutput.of_options(files, as_json=request.as_json, records=request.records)
+    output.show(report, document, outputs, figures)
 
 
 def _experiment_of_request(

@@ -55,6 +55,7 @@ from mast_tui.taxonomy.loader import load_mast
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace
+from mast_tui.traces.readers.json_fields import fields_of, items_of
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.outputs import reason_to_protect
 
@@ -441,9 +442,9 @@ def hook_command(request: GuardHookRequest) -> None:
     if not isinstance(stop_groups, list):
         raise MastError(f"{path}: 'hooks' or its 'Stop' is not what the agent expects; fix it")
     existing_hooks = [
-        hook for group in stop_groups for hook in _items_of(_field_of(group, "hooks"))
+        hook for group in stop_groups for hook in items_of(fields_of(group).get("hooks"))
     ]
-    if any(_field_of(hook, "command") == entry["command"] for hook in existing_hooks):
+    if any(fields_of(hook).get("command") == entry["command"] for hook in existing_hooks):
         print_line(f"{path}: the hook is already there")
         return
     stop_groups.append({"hooks": [entry]})
@@ -453,14 +454,6 @@ def hook_command(request: GuardHookRequest) -> None:
     outputs.commit()
     with summary_of(path):
         print_line(f"{path}: the stop hook runs {request.guards}")
-
-
-def _field_of(value: object, name: str) -> object:
-    return value.get(name) if isinstance(value, dict) else None
-
-
-def _items_of(value: object) -> Sequence[object]:
-    return value if isinstance(value, list) else ()
 
 
 def _read_settings(path: Path) -> dict[str, Any]:
@@ -525,7 +518,7 @@ def _stop_event(text: str) -> Mapping[str, Any]:
         event = json.loads(text)
     except (ValueError, RecursionError):
         event = None
-    path = _field_of(event, "transcript_path")
+    path = fields_of(event).get("transcript_path")
     is_path = isinstance(path, str) and path and "\0" not in path and path.isprintable()
     if not isinstance(event, dict) or not is_path:
         raise MastError("stdin contains no stop hook event with a 'transcript_path'")

@@ -164,17 +164,9 @@ def _span_json(trace: Trace, index: int) -> dict[str, Any]:
         "parent": span.parent,
         "place": span.place,
         "status": span.status.value,
-        "text_chars": _text_length(trace, index),
+        "text_chars": trace.text_chars(index),
         "preview": span.preview,
     }
-
-
-def _text_length(trace: Trace, index: int) -> int | None:
-    """Return the length of a span's text; None if the file has changed meanwhile."""
-    try:
-        return len(trace.text(index))
-    except OSError:
-        return None
 
 
 def _agents_of_run(trace: Trace) -> list[str]:

@@ -34,7 +34,6 @@ from mast_tui.cli.shared.report_files import (
     SAME_FILE,
     ReportFiles,
     ReportOutput,
-    stdout_form,
 )
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.figures.bootstrap import Resampling
@@ -211,11 +210,6 @@ class ReportRequest:
         )
 
     @property
-    def stdout(self) -> str | None:
-        """The form to print on stdout; None if the command only writes files."""
-        return stdout_form(self.files, as_json=self.as_json, records=self.records)
-
-    @property
     def rules(self) -> Rules:
         """The thresholds of the figures.
 
@@ -311,7 +305,9 @@ def report_command(request: ReportRequest) -> None:
         import_module(_SHARDS).report_shards(request, rules)
         return
     _ = request.pair  # reports a wrong pair before anything is read
-    output = ReportOutput(request.files, request.stdout)
+    output = ReportOutput.of_options(
+        request.files, as_json=request.as_json, records=request.records
+    )
     workspace = open_workspace(request.common)
     outputs = outputs_beside(workspace, force=request.force)
     output.files.check(outputs)

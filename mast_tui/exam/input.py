@@ -29,6 +29,7 @@ from mast_tui.exchange.csv_labels import read_csv_long
 from mast_tui.exchange.errors import ExchangeError, RowProblem
 from mast_tui.exchange.importers.labelled_sets import (
     DECISIVE_ERROR,
+    plain_agent_name,
     read_agentrx,
     read_trail,
     read_who_and_when,
@@ -83,7 +84,7 @@ class TraceSteps:
         agents = [""] * (max(numbers.values(), default=-1) + 1)
         for index in range(len(trace)):
             span = trace.span(index)
-            agents[numbers[span.key]] = agents[numbers[span.key]] or _agent_name(span.agent)
+            agents[numbers[span.key]] = agents[numbers[span.key]] or plain_agent_name(span.agent)
         return cls(numbers, tuple(agents))
 
     def number(self, key: str | None) -> int | None:
@@ -95,11 +96,6 @@ class TraceSteps:
     def agent(self, step: int) -> str | None:
         """Return the agent of a step; None if unknown."""
         return None if self.agents is None else self.agents[step] or None
-
-
-def _agent_name(agent: str) -> str:
-    """Return an agent's name in lower case, without the remark in brackets of some sets."""
-    return agent.split("(")[0].strip().casefold()
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +283,7 @@ def _make_question(trace_id: str, findings: Iterable[Finding], trace: ExamTrace 
     steps = TraceSteps() if trace is None else trace.steps
     marks = _step_marks(findings, steps, is_truth=True)
     if trace is not None and trace.named_agent and marks.decisive is not None:
-        decisive = replace(marks.decisive, agent=_agent_name(trace.named_agent))
+        decisive = replace(marks.decisive, agent=plain_agent_name(trace.named_agent))
         marks = replace(marks, decisive=decisive)
     return Question(trace_id, marks, steps.agents)
 

@@ -147,7 +147,7 @@ class WorkMasks:
         if start is None or end is None:
             masked_quote = self.masks.text(quote)
             # A quote with a part of a secret is not found, so it is masked as a whole.
-            if _single_spaced(masked_quote) not in _single_spaced(redacted.text):
+            if " ".join(masked_quote.split()) not in " ".join(redacted.text.split()):
                 masked_quote = MASKED_QUOTE
             return masked_quote, None, None
         masked_start, masked_end = redacted.to_shown(start, end)
@@ -194,10 +194,6 @@ class WorkMasks:
             fields = zip(("quote", "char_start", "char_end"), quote, strict=True)
             masked |= {name: value for name, value in fields if name in document}
         return masked
-
-
-def _single_spaced(text: str) -> str:
-    return " ".join(text.split())
 
 
 _NAMES_SHOWN: Final = 3

@@ -139,8 +139,14 @@ def experiment_sections(experiment: Experiment, figures: FigureIndex) -> Iterato
         figures: The figures of the experiment; those for planning may be missing.
     """
     yield ReportSection("arms", "Arms", (_arms_table(experiment, figures),))
-    for arm in experiment.compared:
-        yield _Arm(experiment, figures, arm).section()
+    for name in experiment.compared:
+        arm = _Arm(experiment, figures, name)
+        yield ReportSection(
+            f"arm-{arm.number}",
+            f"{name} against {experiment.baseline}",
+            tuple(arm.tables()),
+            tuple(arm.facts()),
+        )
     plan = _plan_table(experiment, figures)
     if plan.rows:
         yield ReportSection("plan", "Power and sample size", (plan,))
@@ -241,15 +247,6 @@ class _Arm:
         """The number of the arm, from 1, for ids."""
         return self.experiment.compared.index(self.name) + 1
 
-    def section(self) -> ReportSection:
-        """Make the section on the arm."""
-        return ReportSection(
-            f"arm-{self.number}",
-            f"{self.name} against {self.experiment.baseline}",
-            tuple(self.tables()),
-            tuple(self._facts()),
-        )
-
     def tables(self) -> Iterator[Table]:
         """Yield two tables that compare the arm with the baseline: of shares, and of means."""
         inputs = self.experiment.inputs
@@ -337,7 +334,7 @@ class _Arm:
             f"{independent}. Labels: {labels_source(experiment.inputs)} in all arms."
         )
 
-    def _facts(self) -> Iterator[KeyFact]:
+    def facts(self) -> Iterator[KeyFact]:
         """Yield facts: the change in success, and changed modes."""
         success = self.figures.table("experiment_success", group=self.name)
         yield KeyFact("success", *_change_text(success))

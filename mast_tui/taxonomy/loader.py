@@ -328,7 +328,7 @@ class TaxonomyTable:
             return default
         if not isinstance(value, str):
             raise self.error(f'{key!r} is {_kind_name(value)}, not text; write {key} = "…"')
-        text = _single_spaced(value)
+        text = " ".join(value.split())
         if not text and default is None:
             raise self.error(f"{key!r} is empty")
         _refuse_surrogates(self, key, text)
@@ -418,7 +418,7 @@ class TaxonomyTable:
                 raise self.error(f"entry {number} of {key!r} is {_kind_name(item)}, not text")
             if not item.strip():
                 raise self.error(f"entry {number} of {key!r} is empty")
-            texts.append(_single_spaced(item))
+            texts.append(" ".join(item.split()))
             _refuse_surrogates(self, key, item)
         return tuple(texts)
 
@@ -469,10 +469,6 @@ def refuse_duplicates(source: str, noun: str, names: Sequence[Sequence[str]]) ->
                     f"{source}: {noun} {index + 1} {entry_names[0]!r}: {name!r} already names "
                     f"{noun} {other_index + 1} {names[other_index][0]!r}; give each its own"
                 )
-
-
-def _single_spaced(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _kind_name(value: object) -> str:

@@ -827,6 +827,13 @@ class Trace:
             raise self._index_error(index)
         return self._spans.text(index)
 
+    def text_chars(self, index: int, /) -> int | None:
+        """Return the length of a span's text; None if it cannot be read any more."""
+        try:
+            return len(self.text(index))
+        except OSError:
+            return None
+
     def index_of(self, key: str, /) -> int | None:
         """Return the index of the span with this key; None if no such span is known yet."""
         return self._spans.index_of(key)

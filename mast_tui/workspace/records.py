@@ -123,17 +123,10 @@ def indices_in(trace: Trace, keys: Mapping[str, bool]) -> dict[str, SpanIndex]:
     for key, with_length in keys.items():
         index = trace.index_of(key)
         if index is not None:
-            indices[key] = SpanIndex(index, _text_chars(trace, index) if with_length else None)
+            indices[key] = SpanIndex(index, trace.text_chars(index) if with_length else None)
         elif trace.loaded.complete:
             indices[key] = SpanIndex(None)
     return indices
-
-
-def _text_chars(trace: Trace, index: int) -> int | None:
-    try:
-        return len(trace.text(index))
-    except OSError:  # The file has gone since; the index is known all the same.
-        return None
 
 
 def missing_indices(

@@ -322,21 +322,6 @@ class ReportFiles:
         return f"{file}: {descriptions[language]}"
 
 
-def stdout_form(files: ReportFiles, *, as_json: bool, records: bool) -> str | None:
-    """Return the form of the report on stdout; None if the command only writes files.
-
-    Args:
-        files: The files to write.
-        as_json: The value of ``--json``.
-        records: The value of ``--records``.
-    """
-    if as_json:
-        return "json"
-    if records:
-        return "records"
-    return None if files else "text"
-
-
 @dataclass(frozen=True, slots=True)
 class ReportOutput:
     """The output of a command with a report.
@@ -349,6 +334,21 @@ class ReportOutput:
 
     files: ReportFiles
     stdout: str | None
+
+    @classmethod
+    def of_options(cls, files: ReportFiles, *, as_json: bool, records: bool) -> ReportOutput:
+        """Return the output of a command that prints its report unless it only writes files.
+
+        Args:
+            files: The files to write.
+            as_json: The value of ``--json``.
+            records: The value of ``--records``.
+        """
+        if as_json:
+            return cls(files, "json")
+        if records:
+            return cls(files, "records")
+        return cls(files, None if files else "text")
 
     def show(
         self,

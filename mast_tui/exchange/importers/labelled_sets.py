@@ -387,7 +387,7 @@ def _add_record_label(
     label_agent = str(record.get("mistake_agent") or "")
     note = str(record.get("mistake_reason") or "")
     mismatch = None
-    if _plain_agent_name(label_agent) != _plain_agent_name(span_agent):
+    if plain_agent_name(label_agent) != plain_agent_name(span_agent):
         mismatch = f"step {step} is by {span_agent!r}, but the label names {label_agent!r}"
         note = f"{note}\n({mismatch})".strip()
     draft.add_label(draft.label(DECISIVE_ERROR, Target(*spans), note))
@@ -407,7 +407,7 @@ def _step_number(value: object) -> int:
     raise ValueError(f"mistake_step is {value!r}, not a number from 0")
 
 
-def _plain_agent_name(agent: str) -> str:
+def plain_agent_name(agent: str) -> str:
     """Return an agent's name without a remark in brackets and without case.
 
     The hand-crafted runs of the set have such remarks.

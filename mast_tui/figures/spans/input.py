@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final
 
-from mast_tui.gold import Order
+from mast_tui.gold.overlaps import Order, index_range
 from mast_tui.labels import Target
 from mast_tui.taxonomy.model import Mode
 
@@ -55,11 +55,8 @@ def label_range_of(
         order: Returns the index of a span by its key.
         length_of: Returns the length of a span's text by its key.
     """
-    if target.first is None or target.last is None:
-        return None
-    first = order(target.first)
-    last = order(target.last)
-    if first is None or last is None:
+    spans = index_range(target, order)
+    if spans is None or target.first is None:
         return None
     chars = None
     text_length = None
@@ -69,7 +66,7 @@ def label_range_of(
         text_length = length_of(target.first) if length_of is not None else None
         if 0 <= start < end and (text_length is None or end <= text_length):
             chars = (start, end)
-    return LabelRange(min(first, last), max(first, last), chars, text_length if chars else None)
+    return LabelRange(spans.start, spans.stop - 1, chars, text_length if chars else None)
 
 
 def overlap_level(a: LabelRange, b: LabelRange) -> int:
