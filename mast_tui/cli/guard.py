@@ -36,7 +36,7 @@ from mast_tui.counts import counted
 from mast_tui.errors import MastError
 from mast_tui.figures.intervals import wilson
 from mast_tui.gold.model import GoldLabel
-from mast_tui.judges.rules import GUARD_RULES
+from mast_tui.judges.rules import GUARD_RULES, RULES_PREFIX
 from mast_tui.judges.rules.guards import (
     PHRASES,
     Guard,
@@ -202,6 +202,11 @@ def _labelled_runs(
     Raises:
         MastError: The source of labels is neither ``gold`` nor an annotator of the workspace.
     """
+    if label_source.startswith(RULES_PREFIX):
+        raise MastError(
+            f"--labels {one_line(label_source)}: guards consist of these rules and agree with "
+            "themselves; name a person, an agent or a model"
+        )
     is_gold = label_source == "gold"
     if not is_gold and label_source not in {info.name for info in workspace.annotators()}:
         raise MastError(
@@ -342,8 +347,8 @@ def _reason_for_off(rates: TestedRates) -> str:
         if _false_alarm_bound(rates.false_alarms, n) <= MOST_FALSE_ALARMS
     )
     return (
-        f"tested on {rates.runs} runs without the failure; with {rates.false_alarms} false "
-        f"alarms, {needed_runs} are needed"
+        f"tested on {counted(rates.runs, 'run')} without the failure; with "
+        f"{counted(rates.false_alarms, 'false alarm')}, {needed_runs} are needed"
     )
 
 
