@@ -543,7 +543,8 @@ class AgentDesk:
         first = self._span_key(trace, request.first)
         last = first if request.last is None else self._span_key(trace, request.last)
         if request.quote is None:
-            return _ordered_range(trace, first, last)
+            first, last = sorted((first, last), key=lambda key: trace.index_of(key) or 0)
+            return Target(first, last)
         if first != last:
             raise SessionError("a quote is inside one span; leave out 'last'")
         index = trace.index_of(first)
@@ -668,12 +669,6 @@ def _change_report(message: str, session: Session) -> dict[str, Any]:
         ),
         "finished": session.finished,
     }
-
-
-def _ordered_range(trace: Trace, first: str, last: str) -> Target:
-    """Return the range between two spans, named in any order."""
-    start, end = sorted((first, last), key=lambda key: trace.index_of(key) or 0)
-    return Target(start, end)
 
 
 @lru_cache(maxsize=4)

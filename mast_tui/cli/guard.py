@@ -344,17 +344,12 @@ def _reason_for_off(rates: TestedRates) -> str:
     needed_runs = next(
         n
         for n in itertools.count(rates.runs + 1)
-        if _false_alarm_bound(rates.false_alarms, n) <= MOST_FALSE_ALARMS
+        if (wilson(rates.false_alarms, n) or (0.0, 1.0))[1] <= MOST_FALSE_ALARMS
     )
     return (
         f"tested on {counted(rates.runs, 'run')} without the failure; with "
         f"{counted(rates.false_alarms, 'false alarm')}, {needed_runs} are needed"
     )
-
-
-def _false_alarm_bound(false_alarms: int, runs: int) -> float:
-    interval = wilson(false_alarms, runs)
-    return 1.0 if interval is None else interval[1]
 
 
 def chosen_phrases(runs: Sequence[LabelledRun], mode: str) -> tuple[str, ...]:

@@ -15,7 +15,6 @@ from mast_tui.traces.model import Trace
 
 VERSION: Final = 5
 RULES_PREFIX: Final = "judge:rules@"
-"""The beginning of the names of this judge, of any version."""
 
 
 class UnknownRule(MastError):

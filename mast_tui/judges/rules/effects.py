@@ -17,17 +17,19 @@ from mast_tui.judges.rules import commands
 
 
 class Effect(IntEnum):
-    """The effect of a call; a call of several parts has the effect with the highest value."""
+    """The effect of a call; a call of several parts has the effect with the highest value.
+
+    Attributes:
+        RECORDS: It records finished changes, such as a commit.
+        CHANGES_AND_READS: It changes something, and later parts read it or have an unknown effect.
+    """
 
     NONE = 0
     READS = 1
     UNKNOWN = 2
     RECORDS = 3
-    """It records finished changes, such as a commit."""
-
     CHANGES = 4
     CHANGES_AND_READS = 5
-    """It changes something, and later parts read it or have an unknown effect."""
 
 
 _COMMAND_FIELDS: Final = ("command", "cmd", "script", "code", "input", "bash", "commands")

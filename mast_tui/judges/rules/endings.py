@@ -87,16 +87,20 @@ def _limit_quote(step: RuleStep) -> Quote | None:
 
 
 def find_open_plan(walk: Walk) -> Iterator[Finding]:
-    """Yield a finding if the last plan has more open steps than calls follow it.
+    """Yield a finding if a run ends while its last plan has more open steps than calls follow it.
 
-    Agents often do not update their plan, but every step takes a call.
+    Agents often do not update their plan, but every step takes a call. A call after the last
+    message shows that the run has not ended.
     """
     plans = [call for call in walk.calls if _PLAN_WORDS & set(name_words(call.tool))]
     final = walk.last_message
-    if not plans or final is None or final.index < plans[-1].index:
+    if (
+        not plans
+        or final is None
+        or final.index < plans[-1].index
+        or walk.calls_between(final.index, len(walk.steps))
+    ):
         return
-    if walk.calls_between(final.index, len(walk.steps)):
-        return  # the run was recorded while it went on
     plan = plans[-1].step
     states = _STATE_FIELD.findall(walk.text_of(plan.index))
     open_count = sum(state.lower() not in _STATES_DONE for state in states)

@@ -198,7 +198,12 @@ def _find_calls(steps: Sequence[RuleStep]) -> Iterator[Call]:
         next_step = steps[index + 1] if index + 1 < len(steps) else None
         if step.span.kind is SpanKind.TOOL_CALL:
             result = result_by_call.get(step.span.key)
-            if result is None and next_step is not None and _is_orphan_result(next_step):
+            if (
+                result is None
+                and next_step is not None
+                and next_step.span.kind is SpanKind.TOOL_RESULT
+                and next_step.span.parent is None
+            ):
                 result = next_step
             yield _make_call(step, result, step.span.name or "", step.head)
         elif step.is_message:
@@ -206,10 +211,6 @@ def _find_calls(steps: Sequence[RuleStep]) -> Iterator[Call]:
             if block is not None and next_step is not None and _runs_code(step, next_step):
                 tool = "shell" if block["language"] in _SHELL_LANGUAGES else "python"
                 yield _make_call(step, next_step, tool, block["code"])
-
-
-def _is_orphan_result(step: RuleStep) -> bool:
-    return step.span.kind is SpanKind.TOOL_RESULT and step.span.parent is None
 
 
 def _runs_code(step: RuleStep, next_step: RuleStep) -> bool:
