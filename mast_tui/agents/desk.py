@@ -18,6 +18,7 @@ from msgspec import Meta, Struct
 
 from mast_tui.adjudication.guidelines import mode_page
 from mast_tui.cli.agree import ComparisonOptions, compute_agreement
+from mast_tui.counts import counted
 from mast_tui.errors import SessionError
 from mast_tui.figures.agreement.report import agreement_json
 from mast_tui.labels import WHOLE_TRACE, Label, Severity, Target, VerdictValue
@@ -67,7 +68,8 @@ class _ToolCall(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class ListTracesCall(_ToolCall, frozen=True):
-    """List the traces to annotate: id, task, number of spans, and the state of your own work."""
+    """List the traces to annotate: id, task, number of spans (once you have opened the trace), and
+    the state of your own work."""
 
     first: First = 1
     count: Count = 50
@@ -458,8 +460,8 @@ class AgentDesk:
         unread_count = sum(map(len, session.unread()))
         if request.open_modes == "absent" and unread_count:
             raise SessionError(
-                f"{unread_count} spans are not read (my_labels lists them); read them, or finish "
-                "with open_modes 'leave'"
+                f"you have not read {counted(unread_count, 'span')} (see my_labels); read on, or "
+                "finish with open_modes 'leave'"
             )
         return _change_report(session.finish(open_modes=request.open_modes).message, session)
 
@@ -541,7 +543,8 @@ class AgentDesk:
         first = self._span_key(trace, request.first)
         last = first if request.last is None else self._span_key(trace, request.last)
         if request.quote is None:
-            return _ordered_range(trace, first, last)
+            first, last = sorted((first, last), key=lambda key: trace.index_of(key) or 0)
+            return Target(first, last)
         if first != last:
             raise SessionError("a quote is inside one span; leave out 'last'")
         index = trace.index_of(first)
@@ -666,12 +669,6 @@ def _change_report(message: str, session: Session) -> dict[str, Any]:
         ),
         "finished": session.finished,
     }
-
-
-def _ordered_range(trace: Trace, first: str, last: str) -> Target:
-    """Return the range between two spans, named in any order."""
-    start, end = sorted((first, last), key=lambda key: trace.index_of(key) or 0)
-    return Target(start, end)
 
 
 @lru_cache(maxsize=4)

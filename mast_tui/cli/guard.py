@@ -36,7 +36,7 @@ from mast_tui.counts import counted
 from mast_tui.errors import MastError
 from mast_tui.figures.intervals import wilson
 from mast_tui.gold.model import GoldLabel
-from mast_tui.judges.rules import GUARD_RULES
+from mast_tui.judges.rules import GUARD_RULES, RULES_PREFIX
 from mast_tui.judges.rules.guards import (
     PHRASES,
     Guard,
@@ -203,6 +203,11 @@ def _labelled_runs(
     Raises:
         MastError: The source of labels is neither ``gold`` nor an annotator of the workspace.
     """
+    if label_source.startswith(RULES_PREFIX):
+        raise MastError(
+            f"--labels {one_line(label_source)}: guards consist of these rules and agree with "
+            "themselves; name a person, an agent or a model"
+        )
     is_gold = label_source == "gold"
     if not is_gold:
         workspace.check_annotators(label_source, other_choices=["gold"])
@@ -338,17 +343,12 @@ def _reason_for_off(rates: TestedRates) -> str:
     needed_runs = next(
         n
         for n in itertools.count(rates.runs + 1)
-        if _false_alarm_bound(rates.false_alarms, n) <= MOST_FALSE_ALARMS
+        if (wilson(rates.false_alarms, n) or (0.0, 1.0))[1] <= MOST_FALSE_ALARMS
     )
     return (
-        f"tested on {rates.runs} runs without the failure; with {rates.false_alarms} false "
-        f"alarms, {needed_runs} are needed"
+        f"tested on {counted(rates.runs, 'run')} without the failure; with "
+        f"{counted(rates.false_alarms, 'false alarm')}, {needed_runs} are needed"
     )
-
-
-def _false_alarm_bound(false_alarms: int, runs: int) -> float:
-    interval = wilson(false_alarms, runs)
-    return 1.0 if interval is None else interval[1]
 
 
 def chosen_phrases(runs: Sequence[LabelledRun], mode: str) -> tuple[str, ...]:

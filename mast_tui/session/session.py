@@ -451,9 +451,7 @@ class Session:
         labels = change.state.labels_of(mode)
         if labels and not remove_labels:
             count = counted(len(labels), "label")
-            raise SessionError(
-                f"{count} of {self._messages.mode(mode)} are on this trace; remove them first"
-            )
+            raise SessionError(f"remove {count} of {self._messages.mode(mode)} on this trace first")
         for label in labels:
             change.remove_label(label)
         is_repeated = not labels and change.state.verdicts.get(mode) is value
@@ -866,9 +864,12 @@ class Session:
         result = self._messages.change_with_message(change.facts)
         # A change after the finish begins a second look, the next pass on the trace.
         if change.opens_second_look:
+            use_in_gold = (
+                ", the gold takes the new ones" if annotator_kind(self.annotator).is_person else ""
+            )
             message = (
-                f"{result.message} · finish the trace again: agreement keeps your first answers, "
-                "the gold takes the new ones"
+                f"{result.message} · finish the trace again: agreement keeps your first answers"
+                f"{use_in_gold}"
             )
             result = structs.replace(result, message=message)
         self._commit(self._new_write(change.facts, change.state.number))

@@ -178,7 +178,7 @@ async def test_labels_change_by_the_same_call_and_absent_needs_every_span() -> N
                 client, "finish", {"trace": "t0", "open_modes": "absent"}
             )
             assert was_refused
-            assert "1 spans are not read" in document["refused"]
+            assert "you have not read 1 span" in document["refused"]
             await answer(client, "finish", trace="t0", open_modes="leave")
 
 

@@ -101,7 +101,7 @@ def test_tasks_are_recognized_by_their_ids_and_not_by_their_text(cli: Cli) -> No
                 text = trace_line(f"T{task}", version, task_id=f"T{task}", trial=trial)
                 (folder / f"{task}-{trial}.jsonl").write_text(text)
     cli.ok("judge", "runs-1", "runs-2", "--judge", "rules")
-    labels = ("--labels", "judge:rules@4", "--without-power")
+    labels = ("--labels", "judge:rules@5", "--without-power")
     by_system = cli.json("experiment", "--arms", "system", *labels)
     first_arm = ("--arm", "before=runs-2/../runs-1")
     by_path = cli.json("experiment", *first_arm, "--arm", "after=runs-2", *labels)
@@ -137,7 +137,7 @@ def test_tasks_without_an_id_are_recognized_by_their_text(cli: Cli) -> None:
             text = trace_line(f"w{task}", version, task=f"Task {task}")
             Path(f"{task}-{version}.jsonl").write_text(text)
     cli.ok("judge", ".", "--judge", "rules")
-    arguments = ("experiment", "--arms", "system", "--labels", "judge:rules@4", "--without-power")
+    arguments = ("experiment", "--arms", "system", "--labels", "judge:rules@5", "--without-power")
     assert cli.json(*arguments)["tasks_by_words"] == 12
     assert "12 runs without a task id" in cli(*arguments).out
 

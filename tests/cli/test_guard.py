@@ -179,7 +179,8 @@ def test_an_agent_that_claims_success_without_a_check_is_blocked_once(
     assert decision["decision"] == "block"
     assert "nothing was checked after the last change" in decision["reason"]
     assert session.stops(active=True) is None, "a turn is blocked once"
-    session.does("Bash", {"command": "pytest tests/test_login.py"}, "3 passed in 0.1s")
+    session.does("Bash", {"command": "make test && git commit -am x"}, "3 passed in 0.1s")
+    session.does("Bash", {"command": "git push"}, "main -> main")
     session.says("All tests pass. The login is fixed and everything is done.")
     assert session.stops() is None
 

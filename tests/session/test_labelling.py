@@ -138,7 +138,7 @@ def test_absent_on_labels_is_confirmed(desk: Desk) -> None:
     put(session, ONE, span(0))
     put(session, ONE, span(1))
     put(session, TWO, span(1))
-    with pytest.raises(SessionError, match=r"2 labels of .* are on this trace"):
+    with pytest.raises(SessionError, match=r"remove 2 labels of .* on this trace first"):
         session.set_verdict(ONE, VerdictValue.ABSENT)
     assert len(session.labels) == 3
     session.set_verdict(ONE, VerdictValue.ABSENT, remove_labels=True)

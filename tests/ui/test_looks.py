@@ -141,7 +141,7 @@ NARROW_TEXTS: list[tuple[tuple[Iterable[str], ...], tuple[str, ...]]] = [
     ),
     ((["escape"], "uuu", "T"), ("╮·╭─ MAST ─", "│▌ 1.3 Step repetition", "◌1  │")),
     (("T", "]"), ("┌1.3 ◌", "╭─ Suggestion 1 of 2 ─", "╰─ a accept  x reject  e edit ─")),
-    (("X",), ("╭─ Answer many suggestions ─", "b  ( ) 2 by rules@4+all", "│   x  reject 1")),
+    (("X",), ("╭─ Answer many suggestions ─", "b  ( ) 2 by rules@5+all", "│   x  reject 1")),
     ((["escape"], "ZZZ"), (" 80 % of the height for the text",)),
     (("Z", ":67", ["enter"], ["space"]), ("⋮                  ×1 the same again: shell",)),
     (

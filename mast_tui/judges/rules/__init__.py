@@ -13,7 +13,8 @@ from mast_tui.judges.rules.walk import Walk, walk
 from mast_tui.labels import Finding
 from mast_tui.traces.model import Trace
 
-VERSION: Final = 4
+VERSION: Final = 5
+RULES_PREFIX: Final = "judge:rules@"
 
 
 class UnknownRule(MastError):
@@ -155,7 +156,7 @@ class RulesJudge:
     @property
     def name(self) -> str:
         """The annotator of its labels, which contains the names of its rules."""
-        name = f"judge:rules@{VERSION}"
+        name = f"{RULES_PREFIX}{VERSION}"
         if self.rules == DEFAULT:
             return name
         if self.rules == RULES:
@@ -165,7 +166,7 @@ class RulesJudge:
     @property
     def covered_by(self) -> tuple[str, ...]:
         """The judge with all rules, which includes the verdicts of this judge; empty for itself."""
-        return () if self.rules == RULES else (f"judge:rules@{VERSION}+all",)
+        return () if self.rules == RULES else (f"{RULES_PREFIX}{VERSION}+all",)
 
     @property
     def looks_at(self) -> tuple[str, ...]:

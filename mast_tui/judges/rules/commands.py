@@ -39,11 +39,11 @@ CHANGING: Final = word_set(
 """Shell commands that change something."""
 
 PACKAGE_TOOLS: Final = word_set(
-    "apt apt-get yum dnf apk brew pip pip3 npm yarn pnpm gem go cargo poetry uv"
+    "apt apt-get yum dnf apk brew pip pip3 npm yarn pnpm bun gem go cargo poetry uv"
 )
 
 WRAPPERS: Final = word_set(
-    "sudo timeout nohup time watch xargs env nice stdbuf command exec busybox"
+    "sudo timeout nohup time watch xargs env nice stdbuf command exec busybox npx bunx uvx"
 )
 """Commands with another command as their arguments."""
 
@@ -92,6 +92,9 @@ VERBS: Final[Mapping[str, tuple[frozenset[str], frozenset[str]]]] = {
     ),
 }
 """The subcommands of programs: those that read, and those that change."""
+
+GIT_RECORDS: Final = word_set("add commit push tag")
+"""The subcommands of git that record the work and do not change it."""
 
 LOOKING_VERBS: Final = word_set(
     "get list ls read search find fetch query describe view show check look lookup calculate"

@@ -17,12 +17,19 @@ from mast_tui.judges.rules import commands
 
 
 class Effect(IntEnum):
-    """The effect of a call; a call of several parts has the effect with the highest value."""
+    """The effect of a call; a call of several parts has the effect with the highest value.
+
+    Attributes:
+        RECORDS: It records finished changes, such as a commit.
+        CHANGES_AND_READS: It changes something, and later parts read it or have an unknown effect.
+    """
 
     NONE = 0
     READS = 1
     UNKNOWN = 2
-    CHANGES = 3
+    RECORDS = 3
+    CHANGES = 4
+    CHANGES_AND_READS = 5
 
 
 _COMMAND_FIELDS: Final = ("command", "cmd", "script", "code", "input", "bash", "commands")
@@ -54,23 +61,33 @@ _HTTP_QUERIES: Final = re.compile(
     r"/api/v1/query|/_search|graphql|/loki/api|/evaluate\b|/(?:query|search|validate|preview)\b"
     r"|--get\b|\s-G\s"
 )
-_PACKAGE_QUERIES: Final = frozenset(
-    {"list", "show", "search", "freeze", "info", "test", "vet", "check", "ls", "view"}
+_PACKAGE_QUERIES: Final = commands.word_set(
+    "list show search freeze info test vet check ls view build lint typecheck type-check clippy"
 )
+_PACKAGE_VALUE_OPTIONS: Final = frozenset(
+    {"-C", "--cwd", "--directory", "--filter", "--package", "--prefix", "--with", "--workspace"}
+)
+_EDITORS: Final = re.compile(r"editor|edit_tool")
+_EDITOR_COMMAND: Final = re.compile(r"\"command\":\s*\"(\w+)\"|\A\w+ (\w+)")
 _SHELL_TOOLS: Final = re.compile(
     r"shell|bash|terminal|exec|command|run_cmd|console|ssh", re.IGNORECASE
 )
 _CODE_TOOLS: Final = re.compile(r"python|code|ipython|interpreter|jupyter", re.IGNORECASE)
 
 
-def command_of(arguments: str) -> str:
+def command_of(name: str, arguments: str) -> str:
     """Return the command or code in a call's arguments, or else the arguments.
 
     Arguments are mostly JSON: ``{"command": ["bash", "-lc", "kubectl get pods"]}``, ``{"cmd":
-    "…"}``, ``{"code": "…"}``. The command is returned without its shell.
+    "…"}``, ``{"code": "…"}``. The command is returned without its shell. The ``command`` of an
+    editor (``view``, ``create``) is only a part of the call.
+
+    Args:
+        name: The name of the tool; may be empty.
+        arguments: The arguments as they are in the trace.
     """
     text = arguments.strip()
-    if not text.startswith("{"):
+    if not text.startswith("{") or _EDITORS.search(name):
         return text
     try:
         values = orjson.loads(text)
@@ -102,6 +119,9 @@ def effect_of(name: str, arguments: str, command: str) -> Effect:
     """
     if name == "apply_patch":
         return Effect.CHANGES
+    editor_command = _EDITOR_COMMAND.search(arguments) if _EDITORS.search(name) else None
+    if editor_command is not None:
+        return effect_of(editor_command[1] or editor_command[2], "", "")
     if name in commands.HANDING_OVER:
         return Effect.NONE  # a message to another agent or to the user
     # ``command_of`` returns arguments without a command unchanged.
@@ -149,37 +169,42 @@ def effect_of_code(code: str) -> Effect:
 
 
 def effect_of_command(command: str) -> Effect:
-    """Return the strongest effect of the simple commands and here-documents of a command line."""
-    effects: list[Effect] = []
+    """Return the strongest effect of the pipelines and here-documents of a command line."""
 
     def remove_body(match: re.Match[str]) -> str:
-        """Add the effect of a here-document, and return the line that starts it."""
+        """Return the line that starts a here-document, with an output if its code changes."""
         text_before = command[max(0, match.start() - 80) : match.start()]
+        changes = False
         if re.search(r"(?:python3?|node|ruby)\b[^|;&\n]*\Z", text_before):
-            effects.append(effect_of_code(match["body"]))
+            changes = effect_of_code(match["body"]) is Effect.CHANGES
         elif re.search(r"(?:psql|mysql|sqlite3)\b[^|;&\n]*\Z", text_before):
-            changes = commands.SQL_CHANGES.search(match["body"])
-            effects.append(Effect.CHANGES if changes else Effect.READS)
-        return match["line"]
+            changes = commands.SQL_CHANGES.search(match["body"]) is not None
+        return f" > body {match['line']}" if changes else match["line"]
 
-    command_line = _HEREDOC.sub(remove_body, command)
-    effects += map(_effect_of_simple_command, _simple_commands(command_line))
-    return max(effects, default=Effect.NONE)
+    effects = list(_effects_of_pipelines(_HEREDOC.sub(remove_body, command)))
+    effect = max(effects, default=Effect.NONE)
+    effects = [other for other in effects if other not in (Effect.NONE, Effect.RECORDS)]
+    if effect is Effect.RECORDS and effects:
+        return Effect.UNKNOWN  # such as tests and then a commit
+    if effect >= Effect.CHANGES and effects[-1] is not Effect.CHANGES:
+        return Effect.CHANGES_AND_READS
+    return effect
 
 
-def _simple_commands(command: str) -> Iterator[list[str]]:
-    """Yield the simple commands of a line, as lists of words."""
+def _effects_of_pipelines(command: str) -> Iterator[Effect]:
+    """Yield the strongest effect of each pipeline of a line."""
+    effect = Effect.NONE
     tokens: list[str] = []
-    for match in _TOKEN.finditer(command):
-        token = match[0]
-        if token in _SEPARATORS:
-            if tokens:
-                yield tokens
-            tokens = []
-        else:
+    for token in (*_TOKEN.findall(command), ";"):
+        if token not in _SEPARATORS:
             tokens.append(token)
-    if tokens:
-        yield tokens
+            continue
+        if tokens:
+            effect = max(effect, _effect_of_simple_command(tokens))
+        tokens = []
+        if token != "|":
+            yield effect
+            effect = Effect.NONE
 
 
 def _effect_of_simple_command(tokens: list[str]) -> Effect:
@@ -232,12 +257,24 @@ def _effect_of_words(tokens: list[str]) -> Effect:
     if known_effect is not None:
         return known_effect
     if program in commands.PACKAGE_TOOLS:
-        return Effect.READS if _PACKAGE_QUERIES.intersection(arguments[:2]) else Effect.CHANGES
+        return _effect_of_package_tool(_without_options(arguments, _PACKAGE_VALUE_OPTIONS))
     if program in commands.WITHOUT_EFFECT:
         return Effect.NONE
     if program in commands.CHANGING:
         return Effect.CHANGES
     return Effect.READS if program in commands.READING else Effect.UNKNOWN
+
+
+def _effect_of_package_tool(arguments: list[str]) -> Effect:
+    """Return the effect of a package tool, which may run a program or a script of the project."""
+    runs = arguments[:1] in (["run"], ["exec"], ["pip"])
+    if runs:
+        arguments = _without_options(arguments[1:], _PACKAGE_VALUE_OPTIONS)
+    if arguments and arguments[0].split(":")[0] in _PACKAGE_QUERIES:
+        return Effect.READS
+    if not runs:
+        return Effect.CHANGES
+    return _effect_of_words(arguments) if arguments else Effect.UNKNOWN
 
 
 def _effect_of_remote_command(program: str, arguments: list[str]) -> Effect:
@@ -305,7 +342,8 @@ def _effect_of_subcommand(program: str, line: str) -> Effect:
             next_word = tokens[index + 1 : index + 2]
             return Effect.READS if reading_verbs.intersection(next_word) else Effect.CHANGES
         if word in changing_verbs:
-            return Effect.CHANGES
+            is_record = program == "git" and word in commands.GIT_RECORDS
+            return Effect.RECORDS if is_record else Effect.CHANGES
         if word in reading_verbs:
             return Effect.READS
     return Effect.UNKNOWN

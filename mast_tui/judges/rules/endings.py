@@ -87,20 +87,25 @@ def _limit_quote(step: RuleStep) -> Quote | None:
 
 
 def find_open_plan(walk: Walk) -> Iterator[Finding]:
-    """Yield a finding if the last plan has more open steps than calls follow it.
+    """Yield a finding if a run ends while its last plan has more open steps than calls follow it.
 
-    Agents often do not update their plan, but every step takes a call.
+    Agents often do not update their plan, but every step takes a call. A call after the last
+    message shows that the run has not ended.
     """
     plans = [call for call in walk.calls if _PLAN_WORDS & set(name_words(call.tool))]
     final = walk.last_message
-    if not plans or final is None or final.index < plans[-1].index:
+    if (
+        not plans
+        or final is None
+        or final.index < plans[-1].index
+        or walk.calls_between(final.index, len(walk.steps))
+    ):
         return
     plan = plans[-1].step
     states = _STATE_FIELD.findall(walk.text_of(plan.index))
     open_count = sum(state.lower() not in _STATES_DONE for state in states)
     later_calls = walk.calls_between(plan.index, final.index)
-    # A question to the user does not end the work.
-    if open_count > len(later_calls) and not final.own_text.rstrip().endswith("?"):
+    if open_count > len(later_calls) and not _asks(final):
         yield walk.finding(
             PREMATURE_TERMINATION,
             (plan.index, final.index),
@@ -111,16 +116,22 @@ def find_open_plan(walk: Walk) -> Iterator[Finding]:
         )
 
 
+def _asks(final: RuleStep) -> bool:
+    """Check whether a message ends with a question to the user, which does not end the work."""
+    return final.own_text.rstrip().endswith("?")
+
+
 def find_early_end(walk: Walk) -> Iterator[Finding]:
     """Yield a finding on the last message if it says that the goal is not met.
 
-    There is none if the message also claims success, or if the run ends by a policy or a handover.
+    There is none if the message also claims success or ends with a question, or if the run ends by
+    a policy or a handover.
     """
     final = _last_message(walk)
     if final is None:
         return
     success_quote = speech.claims_success(final)
-    if success_quote is not None or _is_handed_over(walk, final):
+    if success_quote is not None or _is_handed_over(walk, final) or _asks(final):
         return
     quote_and_reason = _unmet_goal_quote(final)
     if quote_and_reason is not None:
@@ -177,12 +188,15 @@ _PROBLEM: Final = re.compile(
     r"|\bfiring\b|exited with code [1-9]|\binvalid\b|\bmismatch\b|\bnot ready\b"
 )
 _NO_PROBLEM: Final = re.compile(
-    r"\b(?:0|no|zero|without)\s+(?:\w+\s+)?(?:errors?|failures?|failed|fail|invalid)\b"
+    r"\b(?:0|no|zero|without)\s+(?:\w+\s+)?(?:errors?|failures?|failed|fail|invalid|remaining)\b"
     r"|\b(?:errors?|failed|invalid)\s*[:=]\s*(?:0|none|\[\])\b",
     re.IGNORECASE,
 )
+_KNOWN_PROBLEM: Final = any_of(r"pre-?existing", r"unrelated (?:fail\w*|errors?|tests?)")
 _OBJECT_NAME: Final = re.compile(r"[A-Za-z][\w.-]{3,}")
-_NOTE_FILE: Final = re.compile(r"(?:>>?|\btee(?:\s+-a)?)\s*['\"]?[\w./-]+\.(?:md|txt|log)\b")
+_NOTE_FILE: Final = re.compile(
+    r"(?:>>?|\btee(?:\s+-a)?|\"(?:file_)?path\":)\s*['\"]?[\w./-]+\.(?:md|txt|log)\b"
+)
 _NOTE_WORDS: Final = frozenset(
     {"note", "notes", "comment", "timeline", "report", "journal", "summary"}
 )
@@ -230,7 +244,7 @@ def find_failed_check(walk: Walk) -> Iterator[Finding]:
     """
     claimed_changes: set[int] = set()
     for message, quote, change, check in _claims(walk):
-        if change.index in claimed_changes:
+        if change.index in claimed_changes or _KNOWN_PROBLEM.search(message.own_text):
             continue
         claimed_changes.add(change.index)
         contradiction = None if check is None else _contradicting_quote(change, check, message)
@@ -274,10 +288,10 @@ def _claims(walk: Walk) -> Iterator[_Claim]:
                 yield _Claim(step, quote, change, check)
         if call is None or _only_takes_notes(call):
             continue
-        if call.changed:
+        if call.changed and call.effect is not Effect.RECORDS:
             change = call
-            check = None
-        elif call.effect is Effect.READS and call.result is not None:
+            check = call if call.effect is Effect.CHANGES_AND_READS else None
+        elif call.effect in (Effect.READS, Effect.UNKNOWN) and call.result is not None:
             check = call
 
 
@@ -300,7 +314,7 @@ def _only_takes_notes(call: Call) -> bool:
     """Check whether a call only takes notes, in a text file or with a note-taking tool."""
     if _NOTE_WORDS & set(name_words(call.tool)):
         return True
-    return call.effect is Effect.CHANGES and _NOTE_FILE.search(call.command) is not None
+    return call.effect >= Effect.CHANGES and _NOTE_FILE.search(call.command) is not None
 
 
 def _contradicting_quote(change: Call, check: Call, claim: RuleStep) -> Quote | None:

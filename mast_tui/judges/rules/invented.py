@@ -51,8 +51,10 @@ _ASSUMED: Final = any_of(
     rf"assum(?:e|ing)(?: that)? (?:we|I|you)(?:'ve| already| now)* (?:{_HAVING})",
     rf"assum(?:e|ing)(?: that)? (?:the|this|our) (?:\w+ )?{_INPUT}",
     rf"simulat(?:e|ing) (?:the |some |a )?(?:\w+ ){{0,4}}{_INPUT}",
-    rf"(?:hypothetical|placeholder|dummy|mock|fictional|made-up|simulated|fake) {_INPUT}",
-    r"(?:some|with|use|using) (?:sample|example) (?:data|dataset|values?|numbers?)",
+    # Without such a word before it, 'placeholder text' describes what the agent has read.
+    rf"(?:the|use|using|create|generate|make up)(?: an?| some)? (?:hypothetical|placeholder|dummy"
+    rf"|mock|fictional|made-up|simulated|fake) {_INPUT}",
+    r"(?:some|use|using) (?:sample|example) (?:data|dataset|values?|numbers?)",
 )
 _LOOKED_UP: Final = any_of(
     r"(?:here (?:is|are)|(?:the )?following (?:is|are|were))(?:[^.:\n]{0,60}) "

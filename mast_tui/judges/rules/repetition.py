@@ -37,7 +37,8 @@ _PRESENTATION: Final = re.compile(
 )
 _WAITING: Final = re.compile(r"\bsleep\s+[\d.]+|--timeout[ =]|\bwatch\b|\bwait\b")
 _SPACE: Final = re.compile(r"[\s\"'`]+")
-_LEAST_CONFIDENCE: Final = 0.5
+_FOLDER: Final = re.compile(r"\"(?:workdir|cwd|work_dir|working_dir)\":\s*\"([^\"]*)\"")
+_LEAST_CONFIDENCE: Final = 0.58
 _MOST_LISTED: Final = 6
 """The most calls that a rationale lists."""
 
@@ -138,7 +139,7 @@ def _find_chains(walk: Walk) -> list[_Chain]:
     request_indices = frozenset(_request_indices(walk))
     for step, call in walk.steps_with_calls():
         if step.index in request_indices:
-            collector.end_chains_of_reads()
+            collector.end_chains(Effect.CHANGES)
         if call is not None:
             collector.add(call)
     return collector.chains
@@ -147,25 +148,26 @@ def _find_chains(walk: Walk) -> list[_Chain]:
 class _ChainCollector:
     """The chains of the calls of a run so far.
 
-    A change ends all chains. A new request of the user ends the chains of calls that read.
+    A change ends all chains. A new request of the user ends the chains of calls without a change,
+    and a call of unknown effect those of calls that read.
     """
 
     def __init__(self) -> None:
         self.chains: list[_Chain] = []
-        self._open_chains: dict[tuple[str, str, str], _Chain] = {}
-        """The chains that a call may continue, by agent, tool and plain command."""
+        self._open_chains: dict[tuple[str, str, str, str], _Chain] = {}
+        """The chains that a call may continue, by agent, tool, plain command and folder."""
         self._unknown_count = 0
         self._after_change = False
         self._has_waited = False
         """True after a wait until the next call that works."""
         self._previous: Call | None = None
 
-    def end_chains_of_reads(self) -> None:
-        """End the chains of calls that read, as after a new request of the user."""
+    def end_chains(self, least_effect: Effect) -> None:
+        """End the chains of calls with a weaker effect."""
         self._open_chains = {
             key: chain
             for key, chain in self._open_chains.items()
-            if chain.first.effect is Effect.CHANGES
+            if chain.first.effect >= least_effect
         }
 
     def add(self, call: Call) -> None:
@@ -175,12 +177,15 @@ class _ChainCollector:
         if not call.works:
             return
         plain_command = _SPACE.sub(" ", _PRESENTATION.sub(" ", call.command)).strip()
-        key = (call.agent, call.tool, plain_command)
+        folder = _FOLDER.search(call.step.head)
+        key = (call.agent, call.tool, plain_command, "" if folder is None else folder[1])
         chain = self._open_chains.get(key)
         if call.changed:
             # After a change, every call may have a new result, except the same change again.
             self._open_chains = {}
             self._after_change = True
+        elif call.effect is Effect.UNKNOWN:
+            self.end_chains(Effect.UNKNOWN)
         # A call with another answer was of use.
         if chain is None or chain.first.answer != call.answer:
             chain = _Chain(call, self._after_change, self._unknown_count)

@@ -25,6 +25,7 @@ _VOLATILE: Final = re.compile(
     r"|\b(?:\d+(?:\.\d+)?(?:ms|[smhdµ]))+\b"  # ages and durations
 )
 _SPACE: Final = re.compile(r"\s+")
+_LINE_WITH_WORD: Final = re.compile(r".*\w.*")
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Call:
     @property
     def changed(self) -> bool:
         """True if the call is known to change something and did not fail."""
-        return self.effect is Effect.CHANGES and not self.failed
+        return self.effect >= Effect.RECORDS and not self.failed
 
     @property
     def works(self) -> bool:
@@ -84,8 +85,9 @@ class Call:
         return _SPACE.sub(" ", _VOLATILE.sub("~", text)).strip()
 
     def quote(self) -> Quote:
-        """Return the first line of the command, or the beginning of the text without a command."""
-        first_line = self.command.strip().split("\n", 1)[0][:_QUOTED_CHARS]
+        """Return the first line of the command that has a word, or the beginning of the text."""
+        line = _LINE_WITH_WORD.search(self.command)
+        first_line = "" if line is None else line[0].strip()[:_QUOTED_CHARS]
         start = max(0, self.step.head.find(first_line))
         return self.step.quote(start, start + (len(first_line) or _QUOTED_CHARS))
 
@@ -196,7 +198,12 @@ def _find_calls(steps: Sequence[RuleStep]) -> Iterator[Call]:
         next_step = steps[index + 1] if index + 1 < len(steps) else None
         if step.span.kind is SpanKind.TOOL_CALL:
             result = result_by_call.get(step.span.key)
-            if result is None and next_step is not None and _is_orphan_result(next_step):
+            if (
+                result is None
+                and next_step is not None
+                and next_step.span.kind is SpanKind.TOOL_RESULT
+                and next_step.span.parent is None
+            ):
                 result = next_step
             yield _make_call(step, result, step.span.name or "", step.head)
         elif step.is_message:
@@ -204,10 +211,6 @@ def _find_calls(steps: Sequence[RuleStep]) -> Iterator[Call]:
             if block is not None and next_step is not None and _runs_code(step, next_step):
                 tool = "shell" if block["language"] in _SHELL_LANGUAGES else "python"
                 yield _make_call(step, next_step, tool, block["code"])
-
-
-def _is_orphan_result(step: RuleStep) -> bool:
-    return step.span.kind is SpanKind.TOOL_RESULT and step.span.parent is None
 
 
 def _runs_code(step: RuleStep, next_step: RuleStep) -> bool:
@@ -218,5 +221,5 @@ def _runs_code(step: RuleStep, next_step: RuleStep) -> bool:
 
 
 def _make_call(step: RuleStep, result: RuleStep | None, tool: str, arguments: str) -> Call:
-    command = command_of(arguments)
+    command = command_of(tool, arguments)
     return Call(step, result, tool, command, effect_of(tool, arguments, command))
