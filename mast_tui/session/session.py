@@ -684,7 +684,7 @@ class Session:
             WorkspaceError: The workspace cannot be written.
         """
         if self.finished:
-            raise SessionError("this trace is already finished; an edit begins a new pass")
+            raise SessionError("this trace is already finished; a changed label opens it again")
         if not self.trace.loaded.complete:
             raise SessionError("this trace is still loading; finish it when it is complete")
         if len(self.trace) != self._registered_spans:
@@ -703,6 +703,11 @@ class Session:
         read_count = sum(map(len, self._passes.read.read_ranges()))
         return PassFinished(open_modes, read=read_count, spans=len(self.trace))
 
+    @property
+    def can_undo(self) -> bool:
+        """True if a change in this pass can be undone."""
+        return self._passes.last_done is not None
+
     def undo(self) -> Change | None:
         """Undo the last change in this pass; return None if there is none.
 
@@ -712,7 +717,7 @@ class Session:
         if self._passes.shown_since_finish:
             raise SessionError(
                 "you have seen others' answers since you finished, so the finish cannot be undone; "
-                "a changed label opens the trace again; agreement still uses your first finish"
+                "a changed label opens the trace again; agreement counts your first finish"
             )
         action = self._passes.last_done
         if action is None:
@@ -867,8 +872,8 @@ class Session:
         # A change after the finish begins a second look, the next pass on the trace.
         if change.opens_second_look:
             message = (
-                f"{result.message} · finish the trace again: agreement keeps your first answers, "
-                "the gold takes the new ones"
+                f"{result.message} · the trace is open again: finish it once more · "
+                "agreement counts your first finish, the gold your last"
             )
             result = structs.replace(result, message=message)
         self._commit(self._new_write(change.facts, change.state.number))
