@@ -54,7 +54,7 @@ _REFUSALS: Final = {
     ),
     Access.HIDDEN: (
         "{adjudicator} has not labelled {trace_id}: finish it first, or take it on as adjudicator; "
-        "later labels on it then begin a new pass"
+        "then it can no longer be labelled independently"
     ),
     Access.AGAIN: (
         "{adjudicator} is to label {trace_id} again: do that first, or take it on as adjudicator, "

@@ -369,7 +369,7 @@ class AgreeRequest:
         "traces.",
     )
     which: Which = options.which_pass(
-        help="The first pass, made before others' labels were visible, or the last one.",
+        help="The labels of the first finish, before others' labels were visible, or of the last.",
         default="1",
     )
     rounds: int = options.rounds(

@@ -56,7 +56,8 @@ class ExportCommandRequest:
         help="The labels to export. Default: gold; jsonl contains all.",
     )
     which: Which | None = options.which_pass(
-        help="The first or last pass. Default: 1 for csv-wide and agreement beside gold, else last."
+        help="The labels of the first or of the last finish. Default: 1 for csv-wide and agreement "
+        "beside gold, else the present labels."
     )
     annotators: str | None = options.option(
         "--annotators", metavar="A,B,…", help="The annotators behind the gold. Default: all people."

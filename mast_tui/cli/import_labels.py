@@ -307,7 +307,7 @@ def _read_incoming(
         pool.on_trace(len(incoming.traces))
     incoming = with_checked_spans(incoming, workspace)
     if len(incoming.work) > _QUIET_IMPORT and not request.as_json:
-        say(f"writing {len(incoming.work):,} passes over traces …")
+        say(f"writing {len(incoming.work):,} labelled traces …")
     if crosswalk is not None:
         incoming = translated(incoming, read_crosswalk(crosswalk), taxonomy, crosswalk)
     return incoming

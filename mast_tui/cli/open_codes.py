@@ -258,5 +258,5 @@ def saturation_json(saturation: Saturation) -> dict[str, Any]:
 def saturation_text(saturation: Saturation) -> str:
     """Return one line on the kinds of failure and the new ones in the last traces."""
     if not saturation.traces:
-        return "saturation (new failures per trace): no trace is finished yet"
-    return f"saturation: {saturation.summary}"
+        return "new failures per trace: no trace is finished yet"
+    return saturation.summary

@@ -983,7 +983,7 @@ def print_progress(rows: list[dict[str, Any]]) -> None:
     columns = [
         key_column("name", "annotator"),
         key_column("assigned", right=True),
-        key_column("shared", "with others", right=True, drop_rank=2),
+        key_column("shared", right=True, drop_rank=2),
     ]
     if any(row["withheld"] for row in rows):
         columns.append(key_column("withheld", "without suggestions", right=True, drop_rank=3))

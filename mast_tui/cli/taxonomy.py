@@ -531,9 +531,9 @@ def _print_document(document: Mapping[str, Any], mapping: CodebookMap) -> None:
     action = "would carry" if document["dry_run"] else "carried"
     labels = document["labels"]
     hidden = document["hidden"]
-    passes = counted(document["works"], "pass", "passes")
+    traces = counted(document["works"], "labelled trace")
     print_line(
-        f"{document['from']} → {document['to']}: {action} {passes} "
+        f"{document['from']} → {document['to']}: {action} {traces} "
         f"with {counted(labels['carried'], 'label')} over ({labels['joined']} joined with another)"
     )
     if hidden["carried"]:
@@ -566,7 +566,7 @@ def _print_document(document: Mapping[str, Any], mapping: CodebookMap) -> None:
         f"{entry['trace_id']} · {entry['annotator']} · {_LEFT_REASONS[entry['why']]}"
         for entry in document["left"]
     ]
-    _print_list("passes left as they are", left_lines, hidden["left"])
+    _print_list("work left as it is", left_lines, hidden["left"])
     _print_list("labels lost", _label_lines(document["lost"]), hidden=0)
 
 
@@ -692,7 +692,9 @@ class TaxonomyAgreeRequest:
     annotators: str | None = options.option(
         "--annotators", metavar="A,B,…", help="The annotators to compare. Default: as for 'agree'."
     )
-    which: Which = options.which_pass(help="The first pass, or the last one.", default="1")
+    which: Which = options.which_pass(
+        help="The labels of the first finish, or of the last.", default="1"
+    )
     rounds: int = options.rounds(
         help="The number of resamples of the traces; 0 gives no intervals."
     )
@@ -850,7 +852,8 @@ def _print_versions(document: Mapping[str, Any]) -> None:
     )
     print_table(columns, document["versions"])
     annotators = ", ".join(document["annotators"]) or "no one"
-    click.echo(f"{annotators}, pass {document['pass']}; over all modes of a version together")
+    finish = "first" if document["pass"] == "1" else "last"
+    click.echo(f"{annotators}, {finish} finish; over all modes of a version together")
 
 
 def _same_traces_column(name: str, side: str, title: str) -> TableColumn[Mapping[str, Any]]:

@@ -93,7 +93,7 @@ _COPIED_MARK: Final = Note(
 MOST_NAMED: Final = 12
 """The number of traces of a block that are named."""
 
-_PASSES: Final = {"1": "first pass", "last": "last pass"}
+_PASSES: Final = {"1": "first finish", "last": "last finish"}
 
 _UNDEFINED: Final = {
     "no_variance": "all verdicts are equal, so agreement cannot be distinguished from chance",
@@ -231,7 +231,7 @@ def _data_sentences(agreement: Agreement) -> Iterator[str]:
         f"{counted(shared_count, 'trace')} {'was' if shared_count == 1 else 'were'} finished by "
         f"{'both' if annotator_count == 2 else 'two or more annotators'}."
     )
-    yield f"The analysis uses each annotator's {_pass_text(agreement)}."
+    yield f"The analysis uses the labels of each annotator's {_pass_text(agreement)}."
     left_out = agreement.index.table("left_out")  # by annotator
     missing_counts = [
         f"{sum(int(n or 0) for n in left_out.values(statistic).values()):,} {description}"
@@ -1063,10 +1063,9 @@ class _TableMaker:
         agreement = self.agreement
         if not agreement.annotators:
             return f"There are no labels to compare (taxonomy {agreement.taxonomy})."
-        meaning = ": the labels at the first finish" if agreement.pass_label == "1" else ""
         return (
             f"Labels of {_annotators_text(agreement)} on {traces_compared(agreement)} "
-            f"(taxonomy {agreement.taxonomy}, {_pass_text(agreement)}{meaning}). "
+            f"(taxonomy {agreement.taxonomy}, {_pass_text(agreement)}). "
             f"{self._intervals_text()}"
         )
 
@@ -1315,7 +1314,8 @@ def _nothing_compared_note(agreement: Agreement) -> Iterator[Note]:
     elif not agreement.index.table("pooled").count("n"):
         yield Note(
             "Nothing can be compared: no mode has a verdict (present or absent) by two annotators "
-            "in one trace. Set absent what was judged absent.",
+            "in one trace. Open modes are not compared: set a mode absent if you looked for it and "
+            "did not find it.",
             "nothing_compared",
             warning=True,
         )

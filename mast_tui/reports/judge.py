@@ -115,7 +115,7 @@ _OVERALL: Final = columns("""
     these              | these traces   | share  | prevalence in these traces only     | 62
     powered            | with judge     | share  | prediction-powered estimate         | 99
     judge_weight#value | λ              | number | weight of the judge's verdicts      | 60
-    more_labels        | for ± 3        | count  | traces to label for ± 3 points      | 95
+    more_labels        | more for ± 3   | count  | traces to label for ± 3 points      | 95
 """)
 _EFFECT: Final = columns("""
     name       |            | text   | measure                | 102
@@ -597,7 +597,7 @@ def _validity_note(figures_by_mode: Mapping[str, FigureTable]) -> Note:
 def _too_few_left_note(figures_by_mode: Mapping[str, FigureTable]) -> tuple[Note, ...]:
     """Return a note on the modes with too few traces left for an interval of ± 3 points."""
     codes = [code for code, table in figures_by_mode.items() if _needs_more_than_left(table)]
-    text = f"for ± 3: not reached by labelling all traces, for {', '.join(codes)}."
+    text = f"more for ± 3: not reached by labelling all traces, for {', '.join(codes)}."
     return applicable((codes, Note(text, "too_few_left")))
 
 
@@ -691,14 +691,14 @@ def _effect_table(report: JudgeReport) -> Table | None:
 def _passes_notes(effect: FigureTable, annotators: Sequence[str]) -> Iterator[Note]:
     """Yield notes on the passes with and without suggestions, and on excluded passes."""
     yield Note(
-        f"{counted(effect.count('passes', 'shown'), 'pass', 'passes')} with suggestions "
+        f"Traces labelled {counted(effect.count('passes', 'shown'), 'time')} with suggestions "
         f"({effect.count('on_screen')} with at least one on screen) and "
         f"{effect.count('passes', 'withheld')} without, assigned at random, "
         f"by {joined_names(annotators) or 'no one with both'}.",
         "passes",
     )
     left_out = [
-        f"{counted(effect.count(statistic), 'pass', 'passes')} {description}"
+        f"{effect.count(statistic)} {description}"
         for statistic, description in (
             ("not_judged", "on traces that the judge has not judged"),
             ("examples", "on examples in the judge's prompt"),
@@ -820,7 +820,12 @@ def _page_notes(report: JudgeReport) -> Iterator[Note]:
     yield from _chance_warning(report)
     if report.gold is not None and compared_traces:
         description = gold_words(report.gold)
-        yield Note(f"Reference: {description}.", "gold", warning="no gold" in description)
+        yield Note(
+            f"Reference: {description}. unanimous: two or more annotators agree; single: one "
+            "annotator alone.",
+            "gold",
+            warning="no gold" in description,
+        )
     judged = counted(report.count("judged"), "judged trace")
     left_out = _left_out_parts(report)
     excluded = f"Excluded: {'; '.join(left_out)}." if left_out else "Nothing was excluded."

@@ -45,10 +45,10 @@ _UNDEFINED: Final = {
 }
 
 _PLACES: Final = columns("""
-    places         | places   | count  | places of all annotators        | 97
+    places         | places   | count  | compared places                 | 97
     f1_exact       | F1 exact | number | F1 of exact matches             | 99
-    f1_overlap:0.5 | F1 half  | number | F1 at an overlap of 0.5 or more | 46
-    f1_overlap:0.1 | F1 any   | number | F1 at an overlap of 0.1 or more | 44
+    f1_overlap:0.5 | F1 ≥ 0.5 | number | F1 at an overlap of 0.5 or more | 46
+    f1_overlap:0.1 | F1 ≥ 0.1 | number | F1 at an overlap of 0.1 or more | 44
 """)
 _ALPHA, _ALPHA_U = columns("""
     krippendorff_alpha   | α spans | number | Krippendorff's α over spans | 48
@@ -58,9 +58,9 @@ _PAIRS: Final = columns("""
     pair          | pair    | text   |                                       | 102
     traces        | traces  | count  | traces compared                       | 90
     finding_exact | place   | number | F1 of exact matches, any mode         | 98
-    finding_half  | half    | number | F1 at an overlap of 0.5, any mode     | 60
+    finding_half  | ≥ 0.5   | number | F1 at an overlap of 0.5, any mode     | 60
     naming_exact  | + mode  | number | F1 of exact matches, same mode        | 99
-    naming_half   | half    | number | F1 at an overlap of 0.5, same mode    | 61
+    naming_half   | ≥ 0.5   | number | F1 at an overlap of 0.5, same mode    | 61
 """)
 _ANNOTATORS: Final = columns("""
     traces           | traces           | count | traces compared                       | 99
@@ -72,7 +72,7 @@ _ANNOTATORS: Final = columns("""
 """)
 _MODE_NOTE: Final = Note(
     "F1: share of all marked places that match one to one, exactly or with an overlap "
-    "(intersection over union) of at least 0.5 (half) or 0.1 (any). α spans: agreement "
+    "(intersection over union) of at least 0.5 or 0.1. α spans: agreement "
     "on whether each span is marked, over spans read by two or more. α_U: agreement on "
     "the positions of places, over spans read by all. place only: modes may differ; "
     "place and mode: modes must be equal.",

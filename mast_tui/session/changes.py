@@ -293,7 +293,7 @@ class PendingChange:
 
 _ANSWERED = {
     ReviewAnswer.ACCEPT: "accepted",
-    ReviewAnswer.EDIT: "accepted with changes",
+    ReviewAnswer.EDIT: "changed and accepted",
     ReviewAnswer.REJECT: "rejected",
 }
 
@@ -397,6 +397,8 @@ class ChangeMessages:
                 restored = previous or "no verdict"
             case SpanNoteSet(_, previous, _):
                 restored = _quoted(previous)
+            case PassFinished():  # more spans may have been read since
+                return structs.replace(change, message="undone: finish")
             case _:
                 restored = ""
         suffix = f" · back to {restored}" if restored else ""
@@ -457,7 +459,7 @@ class ChangeMessages:
         """Describe the last answer of a change, or all suggestions with the same answer."""
         current = review_set.after
         if current is None:
-            answer_text = "waits again"
+            answer_text = "reopened"
         else:
             same_answer_ids = _suggestions_answered(facts, current.answer)
             if len(same_answer_ids) > 1:
@@ -478,7 +480,7 @@ class ChangeMessages:
         ]
         modes = list(dict.fromkeys(suggestion.mode for suggestion in suggestions))
         mode_text = f" of {self.mode(modes[0])}" if len(modes) == 1 else ""
-        message = f"{_ANSWERED[answer]}: {len(suggestion_ids)} suggestions{mode_text}"
+        message = f"{_ANSWERED[answer]} {len(suggestion_ids)} suggestions{mode_text}"
         if answer is ReviewAnswer.ACCEPT:
             message += self._merged_text(suggestions)
         if not suggestions:
@@ -502,7 +504,7 @@ class ChangeMessages:
         mode = suggestion.mode if label is None else label.mode
         target = suggestion.target if label is None else label.target
         return Change(
-            f"{answer}: {self.mode(mode)} on {self.location(target)}",
+            f"{answer} {self.mode(mode)} on {self.location(target)}",
             mode,
             target,
             suggestion.evidence_key,

@@ -682,7 +682,7 @@ class Session:
             WorkspaceError: The workspace cannot be written.
         """
         if self.finished:
-            raise SessionError("this trace is already finished; an edit begins a new pass")
+            raise SessionError("this trace is already finished; a changed label opens it again")
         if not self.trace.loaded.complete:
             raise SessionError("this trace is still loading; finish it when it is complete")
         if len(self.trace) != self._registered_spans:
@@ -701,6 +701,11 @@ class Session:
         read_count = sum(map(len, self._passes.read.read_ranges()))
         return PassFinished(open_modes, read=read_count, spans=len(self.trace))
 
+    @property
+    def can_undo(self) -> bool:
+        """True if a change in this pass can be undone."""
+        return self._passes.last_done is not None
+
     def undo(self) -> Change | None:
         """Undo the last change in this pass; return None if there is none.
 
@@ -710,7 +715,7 @@ class Session:
         if self._passes.shown_since_finish:
             raise SessionError(
                 "you have seen others' answers since you finished, so the finish cannot be undone; "
-                "a changed label opens the trace again; agreement still uses your first finish"
+                "a changed label opens the trace again; agreement counts your first finish"
             )
         action = self._passes.last_done
         if action is None:
@@ -864,12 +869,10 @@ class Session:
         result = self._messages.change_with_message(change.facts)
         # A change after the finish begins a second look, the next pass on the trace.
         if change.opens_second_look:
-            use_in_gold = (
-                ", the gold takes the new ones" if annotator_kind(self.annotator).is_person else ""
-            )
+            use_in_gold = ", the gold your last" if annotator_kind(self.annotator).is_person else ""
             message = (
-                f"{result.message} · finish the trace again: agreement keeps your first answers"
-                f"{use_in_gold}"
+                f"{result.message} · the trace is open again: finish it once more · agreement "
+                f"counts your first finish{use_in_gold}"
             )
             result = structs.replace(result, message=message)
         self._commit(self._new_write(change.facts, change.state.number))

@@ -74,7 +74,7 @@ def no_codes_text(key_of: KeyOf) -> str:
 def saturation_line(saturation: Saturation) -> str:
     """Return a line with the number of new kinds of failure in each trace."""
     if not saturation.traces:
-        return "Saturation is shown once a trace is finished."
+        return "New failures per trace are shown once a trace is finished."
     bars = "".join(
         BARS[min(len(trace.new), len(BARS) - 1)] for trace in saturation.traces[-MOST_BARS:]
     )

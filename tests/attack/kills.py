@@ -148,8 +148,8 @@ _DONE: Final = (
     ("changed", r"(?:confidence of|severity of|note on) {code} (?:on|at) "),
     ("removed", r"{name} removed from #\d"),
     ("verdict", r"{name}: (?:absent|unsure) "),
-    ("accepted", r"accepted(?: with changes)?: {name} on "),
-    ("rejected", r"rejected: {name} on "),
+    ("accepted", r"(?:changed and )?accepted {name} on "),
+    ("rejected", r"rejected {name} on "),
     ("decided", r"{name}: (?:present|absent|unsure|place)"),
 )
 _STATEMENTS: Final = [

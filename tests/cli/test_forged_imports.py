@@ -149,7 +149,7 @@ def test_import_refuses_all_files_if_one_erases_labels_and_decisions(
     cli.ok("export", "--format", "jsonl", "-o", "before.jsonl")
     message = (
         "bad.jsonl was edited, or would replace work in this workspace: mira: 69 labels "
-        "removed, 14 finished passes changed, 42 decisions undone. Nothing"
+        "removed, 14 finished traces changed, 42 decisions undone. Nothing"
     )
     cli.refused("import", bad, "--format", "jsonl", says=(message, "--replace mira"))
     files = ("import", good, bad, "--format", "jsonl", "--allow-new")
@@ -167,7 +167,7 @@ def test_import_refuses_all_files_if_one_erases_labels_and_decisions(
         "Imported as 1 event. The file contains 0 labels and 0 verdicts by zoe on 1 trace (mast@3)"
         in out
     )
-    assert "zoe: 1 pass started" in out
+    assert "zoe: 1 trace begun" in out
 
 
 @pytest.mark.parametrize(
@@ -378,9 +378,7 @@ def test_replace_is_for_the_lead_of_a_study_and_for_all_without_one(
     report = cli.json(*replace_mira, "--annotator", "carol")
     (mira,) = report["people"]
     assert (mira["passes_reopened"], mira["replaced"]) == (1, True)
-    assert any(
-        "replaced, as requested: mira: 1 finished pass reopened" in note for note in report["notes"]
-    )
+    assert any("as requested: mira: 1 finished trace reopened" in note for note in report["notes"])
     with closing(sqlite3.connect(find_workspace(None))) as raw:
         rows = raw.execute("SELECT value FROM settings WHERE key LIKE 'replaced:%'").fetchall()
     (record,) = (json.loads(value) for (value,) in rows)
@@ -397,7 +395,7 @@ def test_import_of_csv_reports_additions_to_existing_work(cli: Cli, tmp_path: Pa
     (tmp_path / "b.csv").write_text(head + rows)
     result = cli("import", "b.csv", "--format", "csv-long", "--allow-new")
     assert (
-        "bob: 2 labels added, 1 verdict added, 1 pass started, 1 open pass added to, 1 pass"
+        "bob: 2 labels added, 1 verdict added, 1 trace begun, 1 open trace added to, 1 trace"
         in result.out
     )
     second_document = cli.json("import", "b.csv", "--format", "csv-long")

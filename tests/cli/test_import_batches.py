@@ -267,7 +267,7 @@ def test_undo_leaves_the_annotators_own_open_work(cli: Cli, tmp_path: Path) -> N
     ("kind", "reason"),
     [
         ("label", "alice on t1: labels changed since"),
-        ("pass", "alice on t1: a pass started, a pass finished since"),
+        ("pass", "alice on t1: the trace begun, the trace finished since"),
         ("review", "alice on t1: dora has reviewed suggestions of it (1)"),
     ],
 )

@@ -411,4 +411,4 @@ def test_the_progress_has_only_columns_that_apply(
     cli("study", "set", write_runs(2), "--annotators", "alice,bob", *options)
     lines = [" ".join(line.split()) for line in cli("study", "show").out.splitlines()]
     headings = [line for line in lines if line.startswith("annotator ")]
-    assert headings == [f"annotator assigned with others {heading}"]
+    assert headings == [f"annotator assigned shared {heading}"]

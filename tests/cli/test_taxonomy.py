@@ -149,7 +149,7 @@ def test_a_migration_carries_labels_over_and_is_undone(cli: Cli, shop: None) -> 
     assert cli.json(*agree)["taxonomy"] == "shop@1"
     cli.refused("taxonomy", "migrate", "--undo", says="no migration in the workspace")
     out = cli(*MIGRATE).out
-    assert "carried 2 passes with 1 label over" in out
+    assert "carried 2 labelled traces with 1 label over" in out
     assert "traces to check again: 1\n  t1 · alice · wrong_price, wrong_item" in out
     assert "labels lost: 0" in out
 
@@ -164,7 +164,7 @@ def test_an_annotator_sees_no_hidden_labels_of_a_migration(cli: Cli, shop: None)
     assert [mode["present"] for mode in document["modes"]] == [0, 0]
     assert document["sight"]["annotator"] == "carol"
     output = cli(*MIGRATE).out
-    assert "carried 3 passes with 0 labels over" in output
+    assert "carried 3 labelled traces with 0 labels over" in output
     assert "1 label of others is hidden from you and is carried over too" in output
     assert "traces to check again: 0, and 1 hidden from you" in output
     assert "labels lost: 0\n" in output

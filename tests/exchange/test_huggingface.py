@@ -128,7 +128,7 @@ def test_the_datasheet_names_the_basis_of_its_figures(filled: Workspace) -> None
     text = sheet_of(filled)
     assert "| 1.1 | Disobey task specification | 7 | 0.43/0.43 | 0.14 \\[–\\] |" in text
     caption = next(line for line in text.splitlines() if line.startswith("Table: Agreement"))
-    for part in (f"Labels of {NAMES[0]} and {NAMES[1]} on 7 traces", "first pass", "jackknife"):
+    for part in (f"Labels of {NAMES[0]} and {NAMES[1]} on 7 traces", "first finish", "jackknife"):
         assert part in caption
     assert "no interval: it needs at least" in text
     assert f"open modes in finished traces ({NAMES[0]} 7, {NAMES[1]} 7)" in text

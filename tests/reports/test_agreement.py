@@ -106,7 +106,7 @@ def test_report_on_two_people_has_one_section_with_totals_last() -> None:
     unasked = {"no_spans", "no_judge"}
     assert unasked <= reasons(report)
     assert not reasons(report) & {"few_annotators", "nothing_shared", "identical_blocks"}
-    for part in ("ann and bob", "2 traces finished by both", "mast@3", "first pass", "[a, b]"):
+    for part in ("ann and bob", "2 traces finished by both", "mast@3", "first finish", "[a, b]"):
         assert part in modes.caption
     large = agreement_report(figures_of(study((950, 50, 50, 950)), Resampling(30, 7)))
     assert "30 resamples, seed 7" in table(large, "modes").caption

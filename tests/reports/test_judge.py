@@ -147,5 +147,5 @@ def test_passes_with_and_without_suggestions_are_compared() -> None:
     share = row(pull, "present_rate")
     assert [estimate(share, key).value for key in ("shown", "withheld", "difference")] == [1, 1, 0]
     words = note(page, "passes").text
-    assert "2 passes with suggestions (2 with at least one on screen) and 2 without" in words
+    assert "2 times with suggestions (2 with at least one on screen) and 2 without" in words
     assert words.endswith("by ann.")

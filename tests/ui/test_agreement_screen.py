@@ -136,14 +136,14 @@ async def test_first_or_last_passes_are_counted(finished: TeamDir) -> None:
     # After finishing, a change opens a second look, which only the last passes hold.
     finished.label("bob", "one", {"1.3": (3, 8)})
     async with agreeing(finished) as on:
-        assert "first pass" in on.lines[0]
+        assert "first finish" in on.lines[0]
         assert cells(on, "1.3")["raw_agreement"] == "0.50"
         await on.press("p")
-        assert "last pass" in on.lines[0]
+        assert "last finish" in on.lines[0]
         assert cells(on, "1.3")["raw_agreement"] == "1.00"
         # Pressed twice at once, only what was asked for last is shown.
         await on.press("p", "p")
-        assert "last pass" in on.lines[0]
+        assert "last finish" in on.lines[0]
         assert cells(on, "1.3")["raw_agreement"] == "1.00"
 
 

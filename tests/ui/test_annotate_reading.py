@@ -34,7 +34,7 @@ async def test_equal_steps_are_folded(small: Path) -> None:
         assert on.annotate.timeline.row_count == 12
         assert all("1.3 ●" in on.row(number) for number in range(3, 9))
         await on.press("g", "space")
-        assert "no equal steps beside it" in on.message
+        assert "Nothing to fold at" in on.message
         await on.undo_all()
         await on.press("j", "j", "space")
         await on.press(":", "7", "enter")

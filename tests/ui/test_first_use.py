@@ -56,7 +56,7 @@ async def test_the_first_minute(tmp_path: Path) -> None:
             on.text,
             "╭─ System design issues ─",
             "│ 3  1.3 Step repetition                   │",
-            " label 1▁ · type the second digit · Esc cancels, then - absent or _ unsure",
+            " label 1▁ · second digit · Esc cancels (absent begins with -, unsure with _)",
         )
         await on.press("3")
         assert on.labels == {("1.3", 2, 2)}
@@ -65,7 +65,7 @@ async def test_the_first_minute(tmp_path: Path) -> None:
         assert not missing(text_of(on), "2.6 Reasoning-action mismatch rules judge · sure 80% · #9")
         assert "] suggestion  a accept  x reject  e edit  l modes" in on.lines[-1]
         await on.press("a", "u")
-        assert "undone: accepted: 2.6 Reasoning-action mismatch on #9" in on.lines[-1]
+        assert "undone: accepted 2.6 Reasoning-action mismatch on #9" in on.lines[-1]
         await on.press("z")
         assert on.lines[-1].startswith(" Space page down  ) next span  z back")
         await on.press("z", "T")
@@ -78,9 +78,9 @@ async def test_the_first_minute(tmp_path: Path) -> None:
             "Finish? ",
             "of 12 spans read ─",
             "1 suggestion without your answer",
-            "Open (without a verdict): 13 of 14 modes",
-            "o  finish; open modes stay open, and agreement skips them  ↵",
-            "W  finish; open modes become absent, and agreement counts them",
+            "Without a verdict: 13 of 14 modes",
+            "o  finish; modes without a verdict stay open: they count in no figure  ↵",
+            "W  finish; they become absent: only if you looked for each of them",
         )
         await on.press("o")
         assert on.session.finished

@@ -28,8 +28,8 @@ def suggestions_for(team: TeamDir, name: str) -> list[Finding]:
 
 
 OPEN_MODES = {
-    OpenModes.LEAVE: (None, "open modes stay open (rule of the study)", "left open"),
-    OpenModes.ABSENT: (VerdictValue.ABSENT, "become absent (rule of the study)", "set absent"),
+    OpenModes.LEAVE: (None, "stay open (study rule)", "left open"),
+    OpenModes.ABSENT: (VerdictValue.ABSENT, "become absent (study rule)", "set absent"),
 }
 
 

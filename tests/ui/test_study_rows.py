@@ -85,7 +85,7 @@ def test_annotators_see_progress_without_conflicts_and_later_retests() -> None:
     assert len(mine.progress[0].retests.due) == 1
     assert counts(mine) == counts(theirs) == ("12", "11", "1")
     assert "conflict" not in progress_text(mine)
-    assert "Hidden from annotators of the study: how many" in protocol_text(mine, "A")
+    assert "Hidden from annotators: how many" in protocol_text(mine, "A")
     assert "2 conflicts left" in progress_text(theirs)
     assert "A opens them" in protocol_text(theirs, "A")
     room.workspace.study = lambda taxonomy: None  # type: ignore[method-assign]
@@ -128,7 +128,7 @@ def test_annotators_see_their_own_shares() -> None:
     room = Class(12, overlap=0.5, withheld=0.25)
 
     def shares(annotator: str) -> list[tuple[str, ...]]:
-        return cells_of(view_of(room, annotator), annotator, "with others", "without suggestions")
+        return cells_of(view_of(room, annotator), annotator, "shared", "without suggestions")
 
     assert shares("carol") == [("6", "2"), ("6", "2"), ("", "")]
     assert shares("alice") == [("6", "2"), ("", ""), ("", "")]
@@ -142,7 +142,7 @@ def test_assignments_are_described() -> None:
     lines = assignment_text(None, study).splitlines()
     assert lines[0] == "12 traces: 6 labelled by every annotator, 6 by one."
     for name, line in zip(study.annotators, lines[1:], strict=True):
-        assert line.startswith(f"{name:<5}  {len(assigned(study, name))} traces · 6 with others")
+        assert line.startswith(f"{name:<5}  {len(assigned(study, name))} traces · 6 shared")
         assert not missing(line, "without suggestions", "retest")
     study = study_of(TRACES, annotators=("ann", "李明明"))
     *_, ann, other = assignment_text(None, study).splitlines()

@@ -65,7 +65,7 @@ async def test_a_study_is_set_up_by_keys(team: TeamDir) -> None:
         assert (study.per_trace, study.blind) == (2, False)
         assert study.open_modes is OpenModes.LEAVE
         assert (len(study.traces), len(study.batches)) == (3, 1)
-        assert "0 of 3 finished by all of their annotators" in on.lines[0]
+        assert "0 of 3 shared traces finished by all" in on.lines[0]
         assert "alice and bob label; where they differ carol decides" in on.text
         await on.press("a")
         assert "in the study already" in last_message(on)

@@ -259,8 +259,8 @@ def _annotator_lines(document: Values) -> list[str]:
     works = [work for trace in document["traces"] for work in trace["annotators"]]
     works_by_name = values_by_key((work["name"], work) for work in works)
     heads = (
-        *("annotator", "kind", "traces", "conditions", "suggestions on screen", "labels"),
-        "finished",
+        *("annotator", "kind", "traces", "conditions", "traces with suggestions on screen"),
+        *("labels", "finished"),
     )
     trace_counts = Counter(len(trace["annotators"]) for trace in document["traces"])
     annotators_per_trace = ", ".join(

@@ -651,7 +651,7 @@ class RunPages:
 
         The trace is added to ``hidden`` if there is more.
         """
-        all_work = selected_work(
+        selection = selected_work(
             viewer.workspace,
             self._taxonomy,
             ALL,
@@ -659,10 +659,10 @@ class RunPages:
             finished_only=False,
             trace_id=trace_id,
         )
+        all_work = [work for work in selection if work.labels or work.verdicts or work.notes]
         works = reveal_work(viewer, all_work)
         if len(works) < len(all_work):
             self.hidden.add(trace_id)
-        works = [work for work in works if work.labels or work.verdicts or work.notes]
         return works if self._pseudonyms is None else pseudonymous(works, self._pseudonyms)
 
     def _visible_gold(self, trace_id: str, trace: Trace, viewer: Viewer) -> GoldTrace | None:

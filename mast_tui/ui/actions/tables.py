@@ -235,7 +235,7 @@ LIBRARY: Final = (
         hint=45,
     ),
     _library("judge", "J", "run judge", "Run a judge on the listed traces, or cancel it", hint=40),
-    *scrolls(Where.LIBRARY, "the facts of the trace"),
+    *scrolls(Where.LIBRARY, "the task of the trace"),
     *moves(Where.LIBRARY),
 )
 
@@ -432,7 +432,7 @@ ANNOTATE: Final = (
         "look_here",
         "*",
         "look here",
-        "Next ┊: a span that may be the decisive step (from mast-tui exam --keep)",
+        "Next ┊: a step that may have caused the failure (from mast-tui exam --keep)",
     ),
     _read(
         "fold",
@@ -723,15 +723,15 @@ AGREEMENT: Final = (
     _agreement(
         "passes",
         "p",
-        "first or last pass",
-        "If annotators finished a trace again: count their first or last answers (passes)",
+        "first or last finish",
+        "If annotators finished a trace again: count the labels of the first or of the last finish",
         hint=20,
     ),
     _agreement(
         "look",
         "o",
         "look as adjudicator",
-        "See hidden traces as their adjudicator; this is recorded",
+        "See others' labels on hidden traces, as adjudicator; recorded",
         hint=30,
     ),
     _agreement("anew", "f5 O", "count again", "Compute the figures again with the newest labels"),
@@ -742,7 +742,13 @@ AGREEMENT: Final = (
 _agreement_traces = partial(KeyAction, Where.AGREEMENT_TRACES)
 
 AGREEMENT_TRACES: Final = (
-    _agreement_traces("open", "enter", "open", "Open the trace where the sides differ", hint=5),
+    _agreement_traces(
+        "open",
+        "enter",
+        "open",
+        "Adjudicate the mode, or open the trace where the sides differ",
+        hint=5,
+    ),
     _agreement_traces(
         "differing",
         "v",
@@ -871,7 +877,7 @@ SIGNATURES: Final = (
         "look",
         "o",
         "look as adjudicator",
-        "See hidden traces as their adjudicator; this is recorded",
+        "See others' labels on hidden traces, as adjudicator; recorded",
         hint=50,
     ),
     _signatures("anew", "f5 O", "count again", "Compute the figures again with the newest labels"),

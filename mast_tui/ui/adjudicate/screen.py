@@ -1350,11 +1350,12 @@ class AdjudicateScreen(BaseScreen):
         self.queue.go_to_item(trace_id, changed_items[0])
         self._show_row()
         key = self.mast.key_of("everywhere.redo")
-        name = one_line(self.queue.name_of(trace_id), 30)
+        subject = one_line(self.queue.name_of(trace_id), 30)
+        if self.queue.current_case is not None:
+            subject = f"{self._mode_title(self.queue.current_case.mode)} on {subject}"
+        result = "open again" if self._is_partly_decided() else "as before"
         self._show_lasting_message(
-            f"Undone on {name}: the row shows what counts now · {key} redoes it"
-            if undo
-            else f"Redone on {name}"
+            f"Undone: {subject} is {result} · {key} redoes it" if undo else f"Redone: {subject}"
         )
 
     @property

@@ -189,13 +189,13 @@ Answers = tuple[tuple[str, str], ...]
 
 TO_UNREAD: Final = ("g", "go to the first unread span")
 ANSWERS: Final[Answers] = (
-    ("o", "finish; open modes stay open, and agreement skips them"),
-    ("W", "finish; open modes become absent, and agreement counts them"),
+    ("o", "finish; modes without a verdict stay open: they count in no figure"),
+    ("W", "finish; they become absent: only if you looked for each of them"),
     TO_UNREAD,
 )
 ANSWERS_BY_STUDY: Final[Mapping[OpenModes, Answers]] = {
-    "leave": (("o", "finish; open modes stay open (rule of the study)"), TO_UNREAD),
-    "absent": (("o", "finish; open modes become absent (rule of the study)"), TO_UNREAD),
+    "leave": (("o", "finish; modes without a verdict stay open (study rule)"), TO_UNREAD),
+    "absent": (("o", "finish; modes without a verdict become absent (study rule)"), TO_UNREAD),
 }
 """The answers if the study decides about modes without a verdict."""
 ANSWERS_ALL_JUDGED: Final[Answers] = (("o", "finish"), TO_UNREAD)
@@ -295,7 +295,7 @@ class FinishScreen(KeyDialog[str]):
         example = next(iter(self._rows_by_mode), taxonomy.modes[0])
         keys = " ".join(taxonomy.keys_of(example))
         self._digits_text = (
-            f"{keys} marks {example.code} absent, _ {keys} unsure. "
+            f"- {keys}, or only {keys}: {example.code} absent. _ {keys}: unsure. "
             "The same keys again take it back."
         )
 
@@ -326,7 +326,7 @@ class FinishScreen(KeyDialog[str]):
         """Show the verdict of each mode, and the number of modes without one."""
         open_count = sum(self._verdict_of(mode.slug) is None for mode in self._rows_by_mode)
         mode_count = counted(len(self._taxonomy.modes), "mode")
-        self._heading.update(f"Open (without a verdict): {open_count} of {mode_count}")
+        self._heading.update(f"Without a verdict: {open_count} of {mode_count}")
         column_cells = (min(DIALOG_CELLS, self.app.size.width) - FRAME_CELLS) // 2
         longest_name = max(map(cell_len, (mode.name for mode in self._rows_by_mode)), default=0)
         for mode, row in self._rows_by_mode.items():
@@ -458,7 +458,7 @@ class Finish(ScreenPart):
         """Return a text about unread spans and unanswered suggestions."""
         text = (
             f"Not read: {ranges_text(unread)}. A span is read once the cursor stayed on it for "
-            "a moment, or its row showed its whole text."
+            "a moment, or its line in the timeline showed its whole text."
         )
         if not session.pending:
             return text

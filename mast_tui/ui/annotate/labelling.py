@@ -318,13 +318,13 @@ class Labelling(ScreenPart):
         """
         taxonomy = self._state.taxonomy
         digit = "first" if self.entry.first is None else "second"
-        parts = [self.entry.prompt, f"type the {digit} digit"]
+        parts = [self.entry.prompt, f"{digit} digit"]
         closing = f"{self._key_of('everywhere.back')} cancels"
         if refused_key:
             parts.insert(1, f"{key_text(refused_key)} does nothing here")
         elif self.entry.purpose is VerdictValue.PRESENT and not self._is_editing:
             absent_key, unsure_key = map(self._key_of, ("annotate.absent", "annotate.unsure"))
-            closing += f", then {absent_key} absent or {unsure_key} unsure"
+            closing += f" (absent begins with {absent_key}, unsure with {unsure_key})"
         self._hints.prompt(
             " · ".join((*parts, closing)),
             self.entry.menu(taxonomy),

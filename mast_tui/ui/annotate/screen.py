@@ -1041,6 +1041,8 @@ class AnnotateScreen(MainScreen, RenderCache):
         elif self._offers_next:
             left_out.add("digit_1")  # a finished trace needs no hint how to label
             first_hints = {"next_trace": "next trace"}
+        elif self.session is not None and self.session.can_undo:
+            first_hints = {"digit_1": "label", "undo": "undo"}
         self.hints.leave_out(left_out, first=first_hints)
 
     def on_descendant_focus(self) -> None:
@@ -1312,7 +1314,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         index = self.index
         fold = self.timeline.toggle_fold()
         if fold is None:
-            self.hints.say(f"#{index + 1} has no equal steps beside it and no steps below it")
+            self.hints.say(f"Nothing to fold at #{index + 1}: no repeated steps, no steps below it")
         elif self.timeline.rows.folded_at(fold.first) is not None:
             self.hints.say(_fold_message(fold))
         self.show_span()

@@ -240,7 +240,7 @@ class Marking(ScreenPart):
             if selection.quote.extends:
                 effect = "to its last word"
             else:
-                effect = f"to first word, then {self._key_of('annotate.range')}, to last"
+                effect = f"to first word, {self._key_of('annotate.range')} marks from it"
             self._hints.prompt(
                 f"quote: {self._keys_text(QUOTE_MOVES)} {effect} · {self.keys_to_use_target} · "
                 f"{self._key_of('everywhere.back')} cancels"

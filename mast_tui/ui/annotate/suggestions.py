@@ -415,7 +415,7 @@ def _no_suggestion_text(session: Session, context: MastApp) -> str:
     key = context.key_of("annotate.judge")
     if not session.judged_by:
         if context.configuration.judge.model is None:
-            return f"No suggestions on this trace; {key} runs a judge, on this machine"
+            return f"No suggestions on this trace; {key} runs a judge on this machine"
         return f"No suggestions on this trace; {key} asks which judge to run"
     names = list(dict.fromkeys(map(name_without_version, session.judged_by)))
     text = f"The {joined(names)} {'judge' if len(names) == 1 else 'judges'} found nothing."

@@ -113,7 +113,7 @@ _STUDY_MASKS: Final = Field("masks", "personal data", "The study masks all files
 
 _FILE: Final = Field("file", "file", "", path=True)
 _FOLDER: Final = Field("file", "folder", "", path=True)
-_WHOLE_GOLD: Final = "all verdicts"
+_WHOLE_GOLD: Final = "also of one person alone"
 _GOLD: Final = Field(
     "gold",
     "gold",
@@ -144,10 +144,10 @@ _MAJORITY: Final = Field(
 )
 _PASS: Final = Field(
     "which",
-    "if labelled twice",
-    "If someone finished a trace twice: agreement and lists of labels use the first pass (the "
-    "labels at the first finish) or the last. The gold always uses the last.",
-    ("first pass", "last pass"),
+    "agreement from",
+    "If someone finished a trace again: agreement and lists of labels have the labels of the first "
+    "finish, or of the last. The gold always has those of the last.",
+    ("first finish", "last finish"),
 )
 _DATASHEET: Final = Field(
     "datasheet",
@@ -193,7 +193,7 @@ def default_texts(file_format: Format) -> dict[str, str]:
         "gold": _WHOLE_GOLD,
         "annotators": "",
         "majority": "no",
-        "which": f"{file_format.usual_pass} pass",
+        "which": f"{file_format.usual_pass} finish",
         "datasheet": "",
         "pseudonyms": _AS_THEY_ARE,
     }
@@ -220,7 +220,7 @@ def request_of(opened: OpenWorkspace, file_format: Format, texts: Texts) -> Expo
         file_format,
         _output_path(values["file"], (_FOLDER if file_format.is_folder else _FILE).title),
         labels=values["labels"],
-        which="first" if values["which"] == "first pass" else "last",
+        which="first" if values["which"] == "first finish" else "last",
         annotators=list(names_between_commas(values["annotators"], "annotators")) or None,
         majority=values["majority"] == "yes",
         gold=None if values["gold"] == _WHOLE_GOLD else "settled",
@@ -259,8 +259,13 @@ def success_text(
     notes += [*left_out_lines(counts, request.format.name), *remarks]
     lines = ["Written:", *written_lines(str(request.output), counts)]
     for note in notes:
-        lines += ["", f"{note.removesuffix('.')}."]
+        lines += ["", _sentence(note)]
     return "\n".join(one_line(line, 2000) for line in lines)
+
+
+def _sentence(text: str) -> str:
+    """Return a message with a capital letter and a full stop."""
+    return f"{text[0].upper()}{text[1:].removesuffix('.')}."
 
 
 ReportStage = Callable[[str], None]
@@ -372,7 +377,8 @@ def page_job(
             add_page(outputs, output, pages[0], markdown=file_format == "markdown")
         lines = ["Written:", f"{output}: {counted(len(pages), 'run')}, {label_counts_text(pages)}"]
         if run_pages.hidden:
-            lines += ["", f"{hidden_traces_text(opened.annotator, len(run_pages.hidden))}."]
+            note = hidden_traces_text(opened.annotator, len(run_pages.hidden))
+            lines += ["", _sentence(note)]
         return "\n".join(one_line(line, 2000) for line in lines)
 
     return ExportJob(output, lambda outputs: check_path(outputs, output, is_folder), _add_files)

@@ -99,7 +99,7 @@ class ChoiceLine(Static, can_focus=True):
         # The width is 0 before the first layout.
         if sum(cell_len(text) for text, _ in parts) > self.size.width > 0:
             number = self._choices.index(self.value) + 1
-            hint = f"  {number} of {len(self._choices)} · space"
+            hint = f"  (choice {number} of {len(self._choices)})"
             parts = [(f"● {one_line(self.value)}", "bold"), (hint, "")]
         self.update(Content.assemble(*parts))
 

@@ -75,7 +75,7 @@ QUEUES: Final[Mapping[QueueName, _QueueTexts]] = {
     ),
     QueueName.UNSURE: _QueueTexts("u", "unsure", "You have marked no mode as unsure."),
     QueueName.CHANGED: _QueueTexts(
-        "c", "labelled before a mode split", "No mode has been split since you labelled it."
+        "c", "with a mode that was split", "No mode has been split since you labelled it."
     ),
     QueueName.WORTH: _QueueTexts(
         "w",
@@ -317,9 +317,9 @@ class QueueChoice(Ask):
             [(texts.key, texts.choice) for texts in QUEUES.values()],
             default=QUEUES[current].key,
             hint=f"{key_of('annotate.next_trace')} and {key_of('annotate.previous_trace')} in "
-            "a trace go through these traces in this order. Disagreements with others or "
-            "the judge are shown only for traces that you have finished, except retests. Opening "
-            "such a list is recorded; after that you cannot undo finishing its traces.",
+            "a trace go through these traces in this order. Disagreements, also with the judge, "
+            "are listed only for traces that you have finished and need not label again. To open "
+            "such a list is recorded; then you can no longer undo the finish of its traces.",
         )
         self._opened = opened
         self._listed_ids = listed_ids

@@ -63,7 +63,7 @@ from mast_tui.ui.reports.screen import (
 )
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.suggestion_wording import judge_name
-from mast_tui.ui.wording import counted, joined, trace_names
+from mast_tui.ui.wording import counted, joined
 
 PassChoice = Literal["first", "last"]
 
@@ -308,7 +308,7 @@ class AgreementScreen(ReportScreen):
 
         The pass stands before the numbers, because a narrow screen cuts the end.
         """
-        pass_text = f"{self.passes} pass"
+        pass_text = f"{self.passes} finish"
         if self.page == JUDGE:
             report = None if self.judge is None else self.judge.report
             if report is None:
@@ -434,7 +434,7 @@ class AgreementScreen(ReportScreen):
             traces = None if figures is None else figures.source_traces(sources)
             if traces is None:
                 return None
-            return listing_of(traces, opened.taxonomy, trace_names(opened.workspace.traces()))
+            return listing_of(traces, opened)
 
         return list_traces
 
@@ -791,7 +791,7 @@ def _judged_modes_text(judge_input: JudgeInput | None) -> str:
     codes = [mode.code for mode in judge_input.modes if mode.slug in judged_modes]
     if len(codes) in (0, len(judge_input.modes)):
         return ""
-    return f"{judge_name(judge_input.judge)} judges only {', '.join(codes)}."
+    return f"The judge {judge_name(judge_input.judge)} looks only for {', '.join(codes)}."
 
 
 def seen_text(report: JudgeReport, key_of: KeyOf) -> str:

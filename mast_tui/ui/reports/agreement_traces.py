@@ -27,13 +27,12 @@ from mast_tui.gold.overlaps import in_reading_order
 from mast_tui.labels import VerdictValue
 from mast_tui.reports.model import Column, Kind, Row, Table
 from mast_tui.safe_text import one_line
-from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.context import ShowDisagreements, TraceLocation
 from mast_tui.ui.reports.screen import MOST_SOURCE_TRACES, Listing, TracesScreen
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.suggestion_wording import judge_name
-from mast_tui.ui.wording import counted
+from mast_tui.ui.wording import counted, trace_names
 
 MOST_RANGES: Final = 4
 """The most span ranges of a side that a row names."""
@@ -198,8 +197,8 @@ def _places_row(
     unmatched_count = _unmatched_count(compared)
     unread_count = sum(len(marks.places(mode)) for marks in marks_by_name.values()) - compared_count
     notes = (
-        (unmatched_count, f"{unmatched_count} of {compared_count} differ"),
-        (unread_count, f"{unread_count} not read by others"),
+        (unmatched_count, f"{unmatched_count} differ"),
+        (unread_count, f"{unread_count} not compared, as others did not read it"),
     )
     return TraceAnswers(
         trace_id,
@@ -237,7 +236,7 @@ def _range_name(span_range: LabelRange) -> str:
     return name if span_range.chars is None else f"{name} quote"
 
 
-def listing_of(compared: ComparedTraces, taxonomy: Taxonomy, names: Mapping[str, str]) -> Listing:
+def listing_of(compared: ComparedTraces, opened: OpenWorkspace) -> Listing:
     """Return the list of the source traces of a figure, at most ``MOST_SOURCE_TRACES``.
 
     A row opens the trace, or the adjudication of its mode if the user may adjudicate a present
@@ -245,10 +244,10 @@ def listing_of(compared: ComparedTraces, taxonomy: Taxonomy, names: Mapping[str,
 
     Args:
         compared: The traces.
-        taxonomy: The taxonomy of the modes.
-        names: The names of the traces, by id.
+        opened: The workspace, and the user.
     """
-    modes = {mode.slug: mode for mode in taxonomy.modes}
+    modes = {mode.slug: mode for mode in opened.taxonomy.modes}
+    names = trace_names(opened.workspace.traces())
     listed = compared.rows[:MOST_SOURCE_TRACES]
     with_codes = len({row.mode for row in listed}) > 1
     rows = tuple(_table_row(row, compared.sides, modes[row.mode].code, names) for row in listed)
@@ -260,11 +259,15 @@ def listing_of(compared: ComparedTraces, taxonomy: Taxonomy, names: Mapping[str,
     if len(rows) < len(compared.rows):
         facts.append(f"the first {len(rows):,} listed")
 
+    study = opened.study()
+    may_adjudicate = compared.judge is None and (
+        study is None or study.is_adjudicator(opened.annotator)
+    )
+    adjudicated_ids = frozenset(row.id for row in listed if may_adjudicate and row.any_present)
+
     def _destination_of(opened: OpenWorkspace, row_id: str) -> TraceLocation | ShowDisagreements:
         row = answers_by_row_id[row_id]
-        study = opened.study()
-        may_decide = study is None or study.is_adjudicator(opened.annotator)
-        if compared.judge is None and row.any_present and may_decide:
+        if row_id in adjudicated_ids:
             return ShowDisagreements(row.mode, row.trace_id, lists_agreed=not row.disagreement)
         return _evidence_location(opened, row, compared.judge)
 
@@ -278,6 +281,7 @@ def listing_of(compared: ComparedTraces, taxonomy: Taxonomy, names: Mapping[str,
         facts=tuple(facts),
         open=_destination_of,
         differing_ids=frozenset(row.id for row in listed if row.disagreement),
+        adjudicated_ids=adjudicated_ids,
     )
 
 

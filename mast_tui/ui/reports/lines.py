@@ -208,7 +208,7 @@ def _interval_or_reason(cell: Figure, column: Column, intervals_pending: bool) -
     if cell.value is None:
         return ""
     if cell.withheld == "few_traces":
-        return f"no interval (it needs {cell.needs} traces)"
+        return f"no interval (fewer than {cell.needs} traces count here)"
     if cell.withheld is not None:
         reason = cell.withheld.replace("_", " ")
         # For other reasons than too few cases, more cases do not help.

@@ -115,6 +115,7 @@ class Listing:
             ``WorkspaceError``.
         differing_ids: The ids of the rows on which the sides differ, such as two annotators; None
             without sides.
+        adjudicated_ids: The ids of the rows that open the adjudication.
     """
 
     table: Table
@@ -122,6 +123,7 @@ class Listing:
     facts: tuple[str, ...]
     open: Callable[[OpenWorkspace, str], TraceLocation | Destination]
     differing_ids: frozenset[str] | None = None
+    adjudicated_ids: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -561,7 +563,8 @@ class TracesScreen(TablesScreen):
         if line.table is None or line.row is None or listing is None:
             return
         key_of = self.mast.key_of
-        keys = [f"{key_of(f'{self.where}.open')} opens it"]
+        effect = "adjudicates it" if line.row.id in listing.adjudicated_ids else "opens it"
+        keys = [f"{key_of(f'{self.where}.open')} {effect}"]
         if listing.differing_ids is not None:
             keys.append(f"{key_of('agreement_traces.differing')} only where they differ")
         title = listing.titles.get(line.row.id, line.row.id)

@@ -396,9 +396,9 @@ class WorkspaceService:
         self._app.ask_key(
             "Not saved: you finished the trace elsewhere meanwhile",
             f"{count_text} to {traces_text} waited here for the server. Meanwhile you "
-            "finished the trace in another window, and that pass stays as it is. The changes that "
+            "finished the trace in another window, and that work stays as it is. The changes that "
             f"were not saved are in {one_line(str(outbox.refused_path))}. Label them again if they "
-            "still hold, which begins a new pass.",
+            "still hold; this opens the trace again.",
             (("o", "go on"),),
             {},
             default="o",

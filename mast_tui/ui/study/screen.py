@@ -203,7 +203,7 @@ class StudyRow:
     @property
     def title(self) -> str:
         """The name of the annotator, safe to display."""
-        return "by several" if self.name == SEVERAL_ANNOTATORS else one_line(self.name)
+        return "shared traces" if self.name == SEVERAL_ANNOTATORS else one_line(self.name)
 
     @property
     def sign(self) -> str:
@@ -304,7 +304,7 @@ COLUMNS: Final[Sequence[TableColumn[StudyRow]]] = (
     _count_column("finished", lambda row: f"{row.finished:,}", 95),
     _count_column("begun", lambda row: f"{row.begun:,}", 80),
     _count_column("left", lambda row: f"{row.assigned - row.finished:,}", 85),
-    _count_column("with others", attrgetter("shared"), 40),
+    _count_column("shared", attrgetter("shared"), 40),
     _count_column("without suggestions", attrgetter("withheld"), 45),
     _count_column("retest", attrgetter("retest"), 50),
 )
@@ -314,7 +314,7 @@ COLUMNS: Final[Sequence[TableColumn[StudyRow]]] = (
 def progress_text(view: StudyView) -> str:
     """Return the number of finished traces, and of open conflicts if known."""
     overlap = view.overlap
-    text = f"{overlap.finished:,} of {overlap.traces:,} finished by all of their annotators"
+    text = f"{overlap.finished:,} of {overlap.traces:,} shared traces finished by all"
     if not overlap.traces:
         finished_count = sum(row.finished for row in view.progress)
         text = f"{finished_count:,} of {sum(row.assigned for row in view.progress):,} finished"
@@ -359,7 +359,7 @@ def _conflicts_text(view: StudyView, adjudicate_key: str) -> str:
         return "No conflict is left to decide."
     if view.is_for_annotator:
         return (
-            "Hidden from annotators of the study: how many conflicts are left, and the empty cells."
+            "Hidden from annotators: how many conflicts are left, and the blank cells of the table."
         )
     return "Counting what is left to decide …"
 

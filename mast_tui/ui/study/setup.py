@@ -129,7 +129,7 @@ FIELDS: Final = (
     ),
     Field(
         "places",
-        "boundaries",
+        "different ends",
         "Overlapping places with different ends are a conflict or not (--boundaries). Separate "
         "places always are.",
         ("no conflict", "conflict"),
@@ -480,7 +480,7 @@ def _assignment_counts(previous: Study | None, planned: Study, name: str) -> str
     parts = [f"{change_text}{counted(len(assigned_ids), 'trace')}"]
     shared_count = len(frozenset(overlap_traces(planned)).intersection(assigned_ids))
     if shared_count not in (0, len(assigned_ids)):
-        parts.append(f"{shared_count:,} with others")
+        parts.append(f"{shared_count:,} shared")
     withheld_count = len(withheld_traces(planned, name))
     if withheld_count:
         parts.append(f"{withheld_count:,} without suggestions")

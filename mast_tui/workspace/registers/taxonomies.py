@@ -270,7 +270,7 @@ def revision_words(revisions: Sequence[RevisionJson]) -> str:
         return ""
     changes = "; ".join(
         f"{revision['hash'][:8]} since {_date_of(revision)} "
-        f"({counted(revision['passes'], 'pass', 'passes')})"
+        f"(traces labelled {counted(revision['passes'], 'time')})"
         for revision in revisions
     )
     times = "once" if len(revisions) == 2 else f"{len(revisions) - 1} times"
