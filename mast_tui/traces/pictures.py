@@ -288,7 +288,8 @@ def _picture_texts_in(value: object, pointer: str) -> Iterator[_PictureText]:
         value, pointer, in_picture_field = pending.pop()
         if isinstance(value, str):
             is_encoded = len(value) >= _SHORTEST_ENCODED and value.startswith(_ENCODED)
-            if is_encoded or _DATA_URL.match(value) or (in_picture_field and _names_picture(value)):
+            names_picture = _ADDRESS.fullmatch(value) or _FILE_NAME.fullmatch(value)
+            if is_encoded or _DATA_URL.match(value) or (in_picture_field and names_picture):
                 yield _PictureText(pointer, value, in_picture_field)
         elif isinstance(value, Mapping):
             kind = value.get("type")
@@ -296,7 +297,7 @@ def _picture_texts_in(value: object, pointer: str) -> Iterator[_PictureText]:
             members = [
                 (
                     member,
-                    f"{pointer}/{_escaped_pointer_part(name)}",
+                    f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}",
                     in_picture_field or bool(_PICTURE_KEY.search(name)),
                 )
                 for name, member in value.items()
@@ -307,14 +308,6 @@ def _picture_texts_in(value: object, pointer: str) -> Iterator[_PictureText]:
                 (item, f"{pointer}/{number}", in_picture_field) for number, item in enumerate(value)
             ]
             pending += reversed(items)
-
-
-def _names_picture(text: str) -> bool:
-    return bool(_ADDRESS.fullmatch(text) or _FILE_NAME.fullmatch(text))
-
-
-def _escaped_pointer_part(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")
 
 
 def _decoded_picture(encoded: str, *, is_sure: bool) -> Picture | None:

@@ -83,7 +83,9 @@ class RunSpans(Spans):
     def problems(self) -> Sequence[Problem]:
         """The problems of all files."""
         return tuple(
-            problem if file is self._files[0] else _problem_in_file(problem, file.name)
+            problem
+            if file is self._files[0]
+            else Problem(f"{file.name} {problem.place}", problem.message)
             for file in self._files
             for problem in file.trace.problems
         )
@@ -297,7 +299,3 @@ def join_members(main: MemberFile, members: Sequence[MemberFile]) -> Trace:
     run = Trace(main.trace.identity, main.trace.path, RunSpans(main, sub_agents))
     run.opened = main.trace.opened
     return run
-
-
-def _problem_in_file(problem: Problem, name: str) -> Problem:
-    return Problem(f"{name} {problem.place}", problem.message)

@@ -22,7 +22,15 @@ _CONTINUATIONS: Final = ("{", "[", ",", ":")
 _EVENT_FIELD: Final = r"(?m)^(?:data: ?|(?:event|id|retry):.*|:.*)"
 _STRING_WITH_DOCUMENT: Final = rb'\s*"(?:\s|\\[nrt])*[{\[]'
 _HEAD_BYTES: Final = 1024
-_BEGINNING: Final = r"[\s\0\x1e\ufeff]*(?:[{\[]|(?:data|event|id|retry)?:)"
+_BEGINNING: Final = r'[\s\0\x1e\ufeff]*(?:[{\["]|(?:data|event|id|retry)?:)'
+_LOG_BEGINNING: Final = rb"\s*\[(?:\d+[-:/]\d[^\]\n]*|[A-Z]+)\]"
+_JSON_LINE: Final = re.compile(r'(?m)^(?:\{\s*"|\[\s*[\[{"])')
+_MOST_TEXT_BEFORE: Final = 1 << 16
+"""The most characters before the first record."""
+
+_LEAST_SHARE: Final = 0.75
+"""The least share of the records in a file that begins with text."""
+
 _RECORD: Final = re.compile(r"[{\[]")
 _OBJECT: Final = re.compile(r'\{(?=\s*")')
 _MOST_TRIES: Final = 100
@@ -120,8 +128,7 @@ def split_records(data: bytes) -> list[bytes]:
         data: The content of the file.
 
     Returns:
-        The text of each record on one line, as UTF-8; empty if the file does not begin like JSON or
-        server-sent events.
+        The text of each record on one line, as UTF-8; empty if most of the file is other text.
     """
     text = _text_of_records(data)
     records: list[bytes] = []
@@ -146,19 +153,28 @@ def split_records(data: bytes) -> list[bytes]:
         # JSON strings escape their line feeds, so these are white space.
         record = text[begin:end].replace("\r", " ").replace("\n", " ")
         records.append(record.encode("utf-8", "replace"))
-    return records
+    is_mostly_text = sum(map(len, records)) < _LEAST_SHARE * len(data)
+    return [] if is_mostly_text and begins_with_text(data[:_HEAD_BYTES]) else records
+
+
+def begins_with_text(head: bytes) -> bool:
+    """Return whether a file begins with other text than JSON or events, such as a log's."""
+    return is_no_json(head) or not re.match(_BEGINNING, as_utf8(head).decode("utf-8", "replace"))
+
+
+def is_no_json(head: bytes) -> bool:
+    """Return whether content begins like a log, with a time or a level in brackets."""
+    return re.match(_LOG_BEGINNING, head) is not None
 
 
 def _text_of_records(data: bytes) -> str:
-    """Return the text of a file with only its records and their separators.
-
-    It is empty if the file does not begin like JSON or server-sent events.
-    """
+    """Return the text of a file without the fields of events, from its first record on."""
     text = as_utf8(data).decode("utf-8", "replace")
-    if re.match(_BEGINNING, text) is None:
-        return ""
+    if begins_with_text(data[:_HEAD_BYTES]):
+        first_line = _JSON_LINE.search(text, 0, _MOST_TEXT_BEFORE)
+        return "" if first_line is None else text[first_line.start() :]
     text = text.replace("\0", "").replace("\x1e", "\n").removeprefix("\ufeff")
-    is_event_stream = text.lstrip()[:1] not in ("{", "[")
+    is_event_stream = text.lstrip()[:1] not in ("{", "[", '"')
     return re.sub(_EVENT_FIELD, "", text) if is_event_stream else text
 
 

@@ -42,7 +42,9 @@ def open_regular(path: Path) -> FileIO:
     if isinstance(path, RemotePath):
         path = path.fetched()
     _check_regular(path, path.stat())  # a device may act as soon as it is opened
-    file = FileIO(path, opener=_open_without_waiting)
+    file = FileIO(
+        path, opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK | os.O_NOCTTY)
+    )
     try:
         _check_regular(path, os.fstat(file.fileno()))  # another file may be there by now
     except BaseException:
@@ -105,15 +107,8 @@ def _content_of(path: Path, file: FileIO, most: int) -> bytes:
             bytes_left -= len(piece)
         if bytes_left > 0:
             return b"".join(pieces)
-    raise UnreadableFile(path, f"contains more than {_size_text(most)}", EFBIG)
-
-
-def _size_text(most: int) -> str:
-    return f"{most >> 20} MB" if most >= 1 << 20 else f"{most >> 10} kB"
-
-
-def _open_without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
+    limit = f"{most >> 20} MB" if most >= 1 << 20 else f"{most >> 10} kB"
+    raise UnreadableFile(path, f"contains more than {limit}", EFBIG)
 
 
 def _check_regular(path: Path, stat_result: os.stat_result) -> None:

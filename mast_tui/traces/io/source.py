@@ -12,7 +12,7 @@ from typing import Final
 import orjson
 
 from mast_tui.traces.io.decoding import WIDE_MARKS, as_utf8, decode
-from mast_tui.traces.io.json_lines import LINES_LOOKED_AT, first_lines, json_records
+from mast_tui.traces.io.json_lines import LINES_LOOKED_AT, first_lines, is_no_json, json_records
 from mast_tui.traces.io.json_values import (
     InvalidJSON,
     load_json,
@@ -39,7 +39,6 @@ _LEAST_BYTES_PER_NULL: Final = 8
 
 _JSON_BEGINNING: Final = re.compile(rb'\s*(?:\{\s*"|\[\s*[\[{"])')
 _LIST_OF_OBJECTS: Final = rb"\s*\[\s*\{"
-_LOG_BEGINNING: Final = rb"\s*\[(?:\d+[-:/]\d[^\]\n]*|[A-Z]+)\]"
 
 
 class Source:
@@ -278,11 +277,6 @@ class RecordsSource(Source):
     @cached_property
     def _unpacked_content(self) -> Unpacked | None:
         return Unpacked(self._records, None)
-
-
-def is_no_json(head: bytes) -> bool:
-    """Return whether content begins like a log, with a time or a level in brackets."""
-    return re.match(_LOG_BEGINNING, head) is not None
 
 
 def content_hash(data: bytes) -> str:

@@ -17,18 +17,13 @@ _AGENT: Final = "text"
 _NOT_UTF8: Final = "not valid UTF-8; what could not be read is shown as \ufffd"
 
 
-def _recognises(source: Source) -> bool:
-    """Return whether the file is text at all."""
-    return not source.is_binary
-
-
 def _read(source: Source) -> FileReport:
     """Return one trace with its first slice; the rest is read on demand."""
     trace = trace_of_lines(READER, source, TextParser())
     return FileReport(source.path, format=READER.name, traces=(trace,))
 
 
-READER: Final = FormatReader("text", _recognises, _read)
+READER: Final = FormatReader("text", lambda source: not source.is_binary, _read)
 """Reads any text, slice by slice."""
 
 

@@ -43,11 +43,6 @@ Table = Any
 """A table of pyarrow, which has no type stubs."""
 
 
-def _recognises(source: Source) -> bool:
-    """Return whether the file begins like a Parquet file."""
-    return source.head.startswith(_FIRST_BYTES)
-
-
 def _read(source: Source) -> FileReport:
     """Return one trace for each row; skip the file if pyarrow is missing or no row is a run."""
     try:
@@ -72,7 +67,12 @@ def _read(source: Source) -> FileReport:
     return report._replace(problems=(*report.problems, *row_problems))
 
 
-READER: Final = FormatReader("parquet", _recognises, _read, key_scheme=MESSAGE_LISTS.key_scheme)
+READER: Final = FormatReader(
+    "parquet",
+    lambda source: source.head.startswith(_FIRST_BYTES),
+    _read,
+    key_scheme=MESSAGE_LISTS.key_scheme,
+)
 """Reads Parquet tables row by row; span keys are those of the reader of the row's format.
 
 A place begins with the number of the row from 1 on: ``row 12 /messages/3``.

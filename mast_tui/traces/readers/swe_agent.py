@@ -168,13 +168,12 @@ def _add_prompts(steps: StepList, prompts: Sequence[HistoryMessage]) -> None:
             steps.add(pointer, SpanKind.MESSAGE, role, role.value, text)
         elif message is demonstration[0]:
             if len(demonstration) > 1:
-                text = "\n\n".join(map(_text_with_role, demonstration))
+                text = "\n\n".join(
+                    f"[{dump_text(message.get('role'))}]\n{content_text(message.get('content'))}"
+                    for message in demonstration
+                )
             name = "demonstration"
             steps.add(pointer, SpanKind.LOG, Role.SYSTEM, "system", text, name=name)
-
-
-def _text_with_role(message: Fields) -> str:
-    return f"[{dump_text(message.get('role'))}]\n{content_text(message.get('content'))}"
 
 
 def _take_turn(turns: list[HistoryMessage], step: Fields) -> HistoryMessage | None:

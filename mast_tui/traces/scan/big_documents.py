@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mast_tui.traces.index.lines import BackgroundReader, LineSpans
 from mast_tui.traces.io.decoding import as_utf8
+from mast_tui.traces.io.json_lines import is_no_json
 from mast_tui.traces.io.packed import beginning
 from mast_tui.traces.io.regular_files import is_regular
-from mast_tui.traces.io.source import Source, is_no_json
+from mast_tui.traces.io.source import Source
 from mast_tui.traces.readers import reads_by_line, recognise
 
 if TYPE_CHECKING:

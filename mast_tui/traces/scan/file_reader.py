@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
 
+from mast_tui.counts import counted
 from mast_tui.traces.file_places import missing_file_text
 from mast_tui.traces.io.decoding import decode
 from mast_tui.traces.io.json_lines import (
     NUL_BYTES,
     TEXT_AFTER_DOCUMENT,
+    begins_with_text,
     document_in_string,
     split_records,
 )
 from mast_tui.traces.io.json_values import dump_line, python_literal, why_not_json
 from mast_tui.traces.io.packed import TooBig
 from mast_tui.traces.io.regular_files import NOT_REGULAR, is_regular
-from mast_tui.traces.io.source import RecordsSource, Source, is_no_json
+from mast_tui.traces.io.source import RecordsSource, Source
 from mast_tui.traces.model import FileReport, Problem, Thread, Trace
 from mast_tui.traces.readers import read_recognised, read_text
 from mast_tui.traces.readers.codex import reader as codex
+from mast_tui.traces.readers.json_fields import items_of
 from mast_tui.traces.scan.big_documents import BIG_BYTES, BIG_DOCUMENTS, BigDocuments
 from mast_tui.traces.scan.file_kinds import kind_by_name
 
@@ -37,7 +40,8 @@ _MOST_SPLIT_BYTES: Final = 64 << 20
 """The largest file of an unknown format that is split into records."""
 
 _MOST_UNKNOWN_RECORDS: Final = 20
-"""The number of unknown records after which the search for traces ends."""
+_MOST_UNKNOWN_PARTS: Final = 8
+"""The number of unknown records, or parts of a document, after which the search for traces ends."""
 
 _FALLBACK_FORMAT: Final = "message-list"
 """The format of a record that resembles a message of any program."""
@@ -63,7 +67,7 @@ def read_one(path: Path, named: bool, big: BigDocuments = BIG_DOCUMENTS) -> File
         cannot be read, ``failed`` has the reason. Nothing is raised.
     """
     source = Source(path)
-    report = _with_split_records(source, _read_whole(source, named, big))
+    report = _read_whole(source, named, big)
     nul_line = source.line_of_nul_bytes if report.traces else None
     if nul_line is not None:
         damage = Problem(f"line {nul_line}", NUL_BYTES)
@@ -78,7 +82,7 @@ def read_one(path: Path, named: bool, big: BigDocuments = BIG_DOCUMENTS) -> File
 
 
 def _read_whole(source: Source, named: bool, big: BigDocuments) -> FileReport:
-    """Read a file as one document or log, in another process if it is big."""
+    """Read a file, and its single records if that finds more; a big one in another process."""
     path = source.path
     big_document = None
     try:
@@ -93,16 +97,23 @@ def _read_whole(source: Source, named: bool, big: BigDocuments) -> FileReport:
     else:  # no report means that no reader has recognised the document
         report = big_document.report or _read_safely(source, partial(_read_text, named=named))
     assert report is not None  # only ``_read_known`` may return None
-    return report
+    is_too_big = big_document is not None and report.failed is not None
+    return report if is_too_big else _with_split_records(source, report)
 
 
 def _with_split_records(source: Source, report: FileReport) -> FileReport:
     """Return the report on the single records of a file, if that finds more than ``report``."""
     if not report.traces or report.format == "text":
-        return _split_records_report(source) or report
+        split_report = _split_records_report(source)
+        if split_report is None or not begins_with_text(source.head):
+            return split_report or report
+        return split_report._replace(
+            problems=(*split_report.problems, Problem("line 1", "text beside the JSON, left out"))
+        )
     if _holds_documents(source, report):
         return _split_records_report(source, are_documents=True) or report
-    if _is_followed_by_text(source):
+    # More text, such as another document, may follow the document that was read.
+    if any(problem.message.endswith(TEXT_AFTER_DOCUMENT) for problem in source.damage):
         split_report = _split_records_report(source, report.format)
         if split_report is not None and _span_count(split_report) >= _span_count(report):
             return split_report
@@ -120,20 +131,13 @@ def _holds_documents(source: Source, report: FileReport) -> bool:
     if not isinstance(records, list) or not records:
         return False
     return all(
-        record_report is not None and record_report.format not in (None, _FALLBACK_FORMAT)
-        for record_report in (
-            _read_content(source, dump_line(records[index])) for index in (0, len(records) // 2, -1)
-        )
+        _read_content(source, dump_line(records[index])).format not in (None, _FALLBACK_FORMAT)
+        for index in (0, len(records) // 2, -1)
     )
 
 
 def _span_count(report: FileReport) -> int:
     return sum(map(len, report.traces))
-
-
-def _is_followed_by_text(source: Source) -> bool:
-    """Return whether more text, such as another document, follows the document that was read."""
-    return any(problem.message.endswith(TEXT_AFTER_DOCUMENT) for problem in source.damage)
 
 
 def read_known(source: Source) -> FileReport | None:
@@ -230,83 +234,106 @@ def _split_records_report(
 ) -> FileReport | None:
     """Return the report on a file whose JSON records are laid out in an unusual way.
 
-    The records may be in a list, in one JSON string, or have any separators. They are read as JSON
-    lines, or else as one document each. Return None if the layout is not unusual, or no reader
-    knows the records.
+    The records may be in lists and objects, in one JSON string, have any separators, or have text
+    around them. They are read as JSON lines, or else as one document each. Return None if the
+    layout is not unusual, or no reader knows the records.
     """
     try:
         if not is_regular(source.path) or not 0 < source.size <= _MOST_SPLIT_BYTES:
-            return None
-        if is_no_json(source.head):
             return None
         inner_document = document_in_string(source.data)
         if inner_document is not None:  # the whole file is one JSON string
             return _read_content(source, inner_document)
         is_intact = not source.is_binary and source.json is not None and not source.damage
-        records = _listed_records(source.json) if is_intact else split_records(source.data)
+        split_lists = (
+            _record_lists(source.json) if is_intact else iter([(split_records(source.data), False)])
+        )
         lines = [line for line in source.data.split(b"\n") if line.strip()]
     except OSError:
         return None  # the caller has reported this error
-    if not records:
-        return None
-    if records == lines:  # JSON lines were read before, but not as documents
-        report = _separate_documents_report(source, records)
-        are_whole_runs = report is not None and _span_count(report) > len(report.traces)
-        return report if are_whole_runs else None
-    if not are_documents:
-        report = _read_content(source, b"".join(record + b"\n" for record in records))
-        if report and report.traces and format_name in (None, _FALLBACK_FORMAT, report.format):
+    for records, are_parts in split_lists:
+        if records == lines:  # JSON lines were read before, but not as documents
+            report = _separate_documents_report(source, records)
+            are_whole_runs = report is not None and _span_count(report) > len(report.traces)
+            return report if are_whole_runs else None
+        if not are_documents and not are_parts:
+            report = _read_content(source, b"".join(record + b"\n" for record in records))
+            if report.traces and format_name in (None, _FALLBACK_FORMAT, report.format):
+                return report
+        report = _separate_documents_report(source, records, are_parts)
+        if report is not None:
             return report
-    return _separate_documents_report(source, records)
+    return None
 
 
-def _read_content(source: Source, content: bytes) -> FileReport | None:
-    """Read a file as if it had this content; None if no reader knows it."""
-    return _read_safely(RecordsSource(source, content), _read_records)
+def _read_content(source: Source, content: bytes) -> FileReport:
+    """Read a file as if it had this content; the report is empty if no reader knows it."""
+    return _read_safely(RecordsSource(source, content), read_recognised) or FileReport(source.path)
 
 
-def _separate_documents_report(source: Source, records: Sequence[bytes]) -> FileReport | None:
+def _separate_documents_report(
+    source: Source, records: Sequence[bytes], are_parts: bool = False
+) -> FileReport | None:
     """Return the report on a file whose records are traces of their own.
 
-    Return None if none of the first ``_MOST_UNKNOWN_RECORDS`` records is a trace.
+    Return None if none of the first records is a trace. Of the parts of one document, at least half
+    must be traces, and messages of any program must include a user's.
     """
     traces: list[Trace] = []
     problems: list[Problem] = []
     format_of_records: str | None = None
-    for number, record in enumerate(records):
-        if number == _MOST_UNKNOWN_RECORDS and format_of_records is None:
+    unknown_count = 0
+    most_unknown = _MOST_UNKNOWN_PARTS if are_parts else _MOST_UNKNOWN_RECORDS
+    for record in records:
+        if unknown_count == most_unknown and format_of_records is None:
             return None
-        document_report = _read_content(source, record)
-        if document_report is None:
-            continue
-        problems += document_report.problems
-        if document_report.traces:
-            format_of_records = document_report.format
-            traces += document_report.traces
+        report = _read_content(source, record)
+        problems += report.problems
+        if any(
+            trace.meta.task or not are_parts or report.format != _FALLBACK_FORMAT
+            for trace in report.traces
+        ):
+            format_of_records = report.format
+            traces += report.traces
+        else:
+            unknown_count += 1
+    if format_of_records is None or (are_parts and 2 * unknown_count > len(records)):
+        return None
     for trace_number, trace in enumerate(traces):
         trace.record = trace_number
-    if format_of_records is None:
-        return None
+    if are_parts and unknown_count:
+        message = f"{counted(unknown_count, 'part')} of no known format, left out"
+        problems.append(Problem("whole file", message))
     return FileReport(source.path, format_of_records, tuple(traces), tuple(problems))
 
 
-def _listed_records(document: object) -> list[bytes]:
-    """Return the values of a list of records, each as JSON on one line.
+def _record_lists(document: object, is_inner: bool = False) -> Iterator[tuple[list[bytes], bool]]:
+    """Yield the values of a document that may be its records, each as JSON on one line.
 
-    The list may be in the field ``messages``, as in Logfire's records between a program and Claude
-    Code.
+    These are the items of a list or the values of an object, and the same within each value. True
+    after them stands for values that are not the objects of a list. Logfire's records between a
+    program and Claude Code are in the field ``messages``.
     """
-    values = document.get("messages") if isinstance(document, dict) else document
-    if not isinstance(values, list) or not any(isinstance(value, dict) for value in values):
-        return []
+    # A local import, because few files need it.
+    from mast_tui.traces.readers.chat.containers import is_of_other_format
+
+    values = items_of(document)
+    is_object = isinstance(document, dict)
     if isinstance(document, dict):
-        exchanged = [value for value in values if isinstance(value, dict) and "direction" in value]
-        values = [value["message"] for value in exchanged if isinstance(value.get("message"), dict)]
-    return [dump_line(value).rstrip() for value in values]
-
-
-def _read_records(source: Source) -> FileReport | None:
-    return codex.READER.read(source) if codex.READER.recognises(source) else read_recognised(source)
+        values = list(document.values())
+        exchanged = [each for each in items_of(document.get("messages")) if isinstance(each, dict)]
+        messages = [each.get("message") for each in exchanged if "direction" in each]
+        if any(messages):
+            values = messages
+            is_object = False
+        elif is_of_other_format(document):
+            return
+    parts = [value for value in values if value and isinstance(value, dict | list)]
+    are_parts = is_object or is_inner or not any(isinstance(part, dict) for part in parts)
+    if parts:
+        yield [dump_line(each).rstrip() for each in (parts if are_parts else values)], are_parts
+    for part in () if is_inner else parts[:_MOST_UNKNOWN_PARTS]:
+        yield from _record_lists(part, is_inner=True)
 
 
 def _empty_file_text(source: Source) -> str:

@@ -258,7 +258,8 @@ def _open_database(path: Path) -> sqlite3.Connection | None:
             database.execute("PRAGMA trusted_schema=OFF")
             database.execute("PRAGMA synchronous=OFF")
             (stored_version,) = database.execute("PRAGMA user_version").fetchone()
-            version = _cache_format_number()
+            # The number changes with the results of reading and the fields of a summary.
+            version = crc32(repr((cache_version(), TraceSummary._fields)).encode()) >> 1
             if stored_version != version:
                 database.executescript(f"{_SCHEMA} PRAGMA user_version={version};")
         except sqlite3.Error:
@@ -268,11 +269,6 @@ def _open_database(path: Path) -> sqlite3.Connection | None:
         else:
             return database
     return None
-
-
-def _cache_format_number() -> int:
-    """Return a number that changes with the results of reading and the fields of a summary."""
-    return crc32(repr((cache_version(), TraceSummary._fields)).encode()) >> 1
 
 
 def _with_checksum(value: object) -> bytes:

@@ -173,10 +173,6 @@ def _facts_of_row(cells: Mapping[str, str], location: str, problems: list[Proble
     )
 
 
-def _outcome_of_cell(cell: str) -> Outcome | None:
-    return _OUTCOMES.get(cell.lower())
-
-
 def _score_of_cell(cell: str) -> float | None:
     """Return the number in a cell; None if it is no number from 0 to 1."""
     with suppress(ValueError):
@@ -187,7 +183,7 @@ def _score_of_cell(cell: str) -> float | None:
 
 
 _CHECKED_COLUMNS: Final[Mapping[str, tuple[Callable[[str], Any], str]]] = {
-    "outcome": (_outcome_of_cell, "failed, succeeded or empty"),
+    "outcome": (lambda cell: _OUTCOMES.get(cell.lower()), "failed, succeeded or empty"),
     "score": (_score_of_cell, "a number from 0 to 1"),
     "date": (unix_seconds, "a date such as 2026-03-31"),
     "trial": (trial_number, "a whole number from 0"),

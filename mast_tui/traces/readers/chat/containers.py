@@ -133,7 +133,7 @@ def conversation_in(value: object) -> Conversation | None:
         if messages is None:
             return None
         return Conversation(joined_updates(located_items(messages, "")), record={})
-    if not isinstance(value, Mapping) or _is_of_other_format(value):
+    if not isinstance(value, Mapping) or is_of_other_format(value):
         return None
 
     # Try each kind of record, the most specific first.
@@ -155,7 +155,7 @@ def _located_records(value: Fields) -> Iterator[tuple[str, Fields]]:
     yield "", value
     for field in _NESTING_FIELDS:
         nested_record = _json_object(value.get(field))
-        if nested_record is not None and not _is_of_other_format(nested_record):
+        if nested_record is not None and not is_of_other_format(nested_record):
             yield f"/{field}", nested_record
     for field in ("request", "input"):  # ``input`` in Bedrock's log of model invocations
         yield from _located_bodies(_json_object(value.get(field)) or {}, f"/{field}")
@@ -378,7 +378,7 @@ def _system_prompt(record: Fields, pointer: str) -> Messages:
         value = record.get(field)
         if isinstance(value, Mapping) and isinstance(value.get("parts"), list):
             return ((f"{pointer}/{field}", {"role": "system", "parts": value["parts"]}),)
-        if value and (field == "system" or isinstance(value, str)):
+        if value and (field == "system" or isinstance(value, str | list)):
             return ((f"{pointer}/{field}", {"role": "system", "content": value}),)
     return ()
 
@@ -426,7 +426,7 @@ def _response_in(record: Fields, pointer: str, document: Fields) -> Conversation
 def _response_in_field(record: Fields, pointer: str) -> Conversation | None:
     for field in _RESPONSE_FIELDS:
         candidate = _json_object(record.get(field))
-        if candidate is None or _is_of_other_format(candidate):
+        if candidate is None or is_of_other_format(candidate):
             continue
         response = _vendor_response(candidate, f"{pointer}/{field}")
         if response is not None:
@@ -448,7 +448,7 @@ def _located_bodies(message: Fields, pointer: str) -> Iterator[tuple[str, Fields
     """
     for field in _BODY_FIELDS:
         body = _json_object(message.get(field))
-        if body is not None and not _is_of_other_format(body):
+        if body is not None and not is_of_other_format(body):
             yield f"{pointer}/{field}", body
             yield from _located_bodies(body, f"{pointer}/{field}")
 
@@ -598,7 +598,7 @@ def _json_object(value: object) -> Fields | None:
     return value if isinstance(value, Mapping) else response_in_stream(value)
 
 
-def _is_of_other_format(record: Fields) -> bool:
+def is_of_other_format(record: Fields) -> bool:
     """Return whether a record has the fields of a format with its own reader."""
     return any(
         fields <= record.keys()

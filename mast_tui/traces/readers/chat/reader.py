@@ -155,7 +155,9 @@ def traces_of(
     entries: list[LogEntry] = []
     for record in records:
         conversation = conversation_in(record.value)
-        if conversation is None and not _is_tool_call(record.value):
+        # AutoGen's log has the calls of tools between the requests.
+        is_call = kind_of(record.value) == "ToolCall" and "tool_name" in fields_of(record.value)
+        if conversation is None and not is_call:
             problems.append(Problem(record.location, "no list of messages, left out"))
         else:
             entries.append((record, conversation))
@@ -376,11 +378,6 @@ def _logged_runs(entries: Iterable[LogEntry]) -> list[LoggedRun]:
         if histories_without_prompt:
             run_by_mark["turns", histories_without_prompt[-1]] = run
     return runs
-
-
-def _is_tool_call(value: object) -> bool:
-    """Return whether a record is a tool call in AutoGen's log."""
-    return kind_of(value) == "ToolCall" and "tool_name" in fields_of(value)
 
 
 def _agent_key(record: Fields) -> str | None:

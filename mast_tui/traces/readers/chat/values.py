@@ -205,7 +205,9 @@ def file_note(part: Fields) -> str | None:
     source = next((fields_of(part[field]) for field in _FILE_SOURCE_FIELDS if field in part), None)
     if part_type and part_type not in _FILE_TYPES:
         return None
-    if not part_type and source is None and not _is_a2a_file(part):
+    # A file of A2A 1.0 has a media type, and an address or bytes.
+    is_a2a = "mediaType" in part and any(isinstance(part.get(name), str) for name in ("url", "raw"))
+    if not part_type and source is None and not is_a2a:
         return None
     # Without a name, the media type says more than these types.
     media_type_fields = _MEDIA_TYPE_FIELDS if part_type in ("", "binary") else ()
@@ -214,11 +216,6 @@ def file_note(part: Fields) -> str | None:
             if name := name_in(fields, *name_fields):
                 return f"[{part_type or 'file'} {name}]"
     return f"[{part_type or 'file'}]"
-
-
-def _is_a2a_file(part: Fields) -> bool:
-    """Return whether a part is a file of A2A 1.0: a media type and an address or bytes."""
-    return "mediaType" in part and any(isinstance(part.get(name), str) for name in ("url", "raw"))
 
 
 def _text_by_type(part: Fields, part_type: object) -> str | None:

@@ -102,12 +102,10 @@ def records_on(
     record = None if b"\0" in line else object_in(line)
     if record is not None:
         return (record,)
-    return records_on_damaged_line(line, number, ends_open, problems, _has_id)
-
-
-def _has_id(record: Fields) -> bool:
-    """Return whether an object is a whole record, and not an object inside a record."""
-    return not _ID_FIELDS.isdisjoint(record)
+    # An object without an id may be a part of a broken record.
+    return records_on_damaged_line(
+        line, number, ends_open, problems, lambda record: not _ID_FIELDS.isdisjoint(record)
+    )
 
 
 def type_of(record: Fields) -> str:

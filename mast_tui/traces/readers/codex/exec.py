@@ -43,11 +43,6 @@ _PROCESS_START_TYPES: Final = ("thread.started", "session.created")
 _SILENT_TYPES: Final = frozenset({"turn.started", "item.plan.delta"})
 
 
-def _recognises(source: Source) -> bool:
-    """Return whether a line of the head is an event that only ``codex exec`` writes."""
-    return any(map(_is_distinctive_event, _events_in(source.head_lines)))
-
-
 def _read(source: Source) -> FileReport:
     """Return one trace with its first slice; the rest is read on demand."""
     threads = filter(None, map(_thread_of, _events_in(source.head_lines)))
@@ -55,7 +50,11 @@ def _read(source: Source) -> FileReport:
     return FileReport(source.path, format=READER.name, traces=(trace,))
 
 
-READER: Final = FormatReader("codex-exec", _recognises, _read)
+READER: Final = FormatReader(
+    "codex-exec",
+    lambda source: any(map(_is_distinctive_event, _events_in(source.head_lines))),
+    _read,
+)
 """Reads the output of ``codex exec --json``, slice by slice."""
 
 

@@ -388,15 +388,6 @@ CREWAI: Final = ExportFormat(
 )
 
 
-def _crew_outputs(document: object) -> Iterable[ExportedRun]:
-    """Return the runs in saved results of crews, which list the outputs of their tasks."""
-    return (
-        ExportedRun(output, list(_crew_messages(output)), pointer=pointer)
-        for pointer, output in objects_in(document)
-        if mostly(_is_task_output, items_of(output.get("tasks_output")))
-    )
-
-
 def _is_task_output(task: object) -> bool:
     fields = fields_of(task)
     return {"description", "raw", "agent"} <= fields.keys()
@@ -422,7 +413,14 @@ def _crew_task_messages(task: Fields, pointer: str) -> Messages:
 
 
 CREW_OUTPUT: Final = ExportFormat(
-    name="crewai", system="CrewAI", marks=(b'"tasks_output"', b'"raw"'), runs=_crew_outputs
+    name="crewai",
+    system="CrewAI",
+    marks=(b'"tasks_output"', b'"raw"'),
+    runs=lambda document: (
+        ExportedRun(output, list(_crew_messages(output)), pointer=pointer)
+        for pointer, output in objects_in(document)
+        if mostly(_is_task_output, items_of(output.get("tasks_output")))
+    ),
 )
 
 
@@ -597,7 +595,10 @@ def _bfcl_step(entries: Sequence[object], pointer: str) -> Messages:
             decoded_calls = ()
         elif role in ("user", "system", "tool") or not fields:
             yield entry_pointer, entry
-        elif role != "inference_input" and not _only_repeats_calls(fields):
+        # An entry with decoded calls and no error repeats the answer.
+        elif role != "inference_input" and not (
+            items_of(fields.get("model_response_decoded")) and "error" not in fields
+        ):
             yield entry_pointer, _harness_entry(fields)
 
 
@@ -610,11 +611,6 @@ def _bfcl_result(result: object, pointer: str) -> Messages:
             yield from _bfcl_result(item, f"{pointer}/{item_index}")
     elif result not in (None, "", []):
         yield pointer, _bfcl_answer({"content": items or result}, decoded_calls=())
-
-
-def _only_repeats_calls(entry: Fields) -> bool:
-    """Return whether an entry repeats the calls of a model's answer and has no error."""
-    return bool(items_of(entry.get("model_response_decoded"))) and "error" not in entry
 
 
 def _bfcl_answer(entry: Fields, decoded_calls: Sequence[object]) -> Fields:

@@ -160,14 +160,23 @@ def run_of_branch(
     )
 
 
-def _chatgpt_parents(nodes: Mapping[str, Fields]) -> dict[str, str | None]:
-    """Return the parent of each node: the parent that it names, else the node that lists it."""
-    parents = {node_id: as_text(node.get("parent")) for node_id, node in nodes.items()}
-    for node_id, node in nodes.items():
-        for child_id in map(as_text, items_of(node.get("children"))):
-            if child_id is not None and child_id in parents and parents[child_id] is None:
-                parents[child_id] = node_id
-    return parents
+def _chatgpt_parents(nodes: dict[str, Fields]) -> dict[str, str | None]:
+    """Return the parent of each node: the parent that it names, else the node that lists it.
+
+    If no node has a parent, as in shortened exports, each follows the node before it.
+    """
+    listing_nodes = {
+        child_id: node_id
+        for node_id, node in reversed(nodes.items())
+        for child_id in map(as_text, items_of(node.get("children")))
+    }
+    parents = {
+        node_id: as_text(node.get("parent")) or listing_nodes.get(node_id)
+        for node_id, node in nodes.items()
+    }
+    if any(parents.values()):
+        return parents
+    return dict(zip(nodes, (None, *nodes), strict=False))
 
 
 def _link_chatgpt_results(messages: Sequence[tuple[str, object]]) -> None:
@@ -346,15 +355,6 @@ OPEN_WEBUI: Final = ExportFormat(
 )
 
 
-def _claude_ai_runs(document: object) -> Iterable[ExportedRun]:
-    """Return the conversations of a claude.ai export, each along the branch of its last message."""
-    return (
-        _claude_ai_run(conversation, pointer)
-        for pointer, conversation in objects_in(document)
-        if isinstance(conversation.get("chat_messages"), list)
-    )
-
-
 def _claude_ai_run(conversation: Fields, pointer: str) -> ExportedRun:
     """Return a conversation along the branch of its current leaf, else of its last message."""
     messages = items_of(conversation.get("chat_messages"))
@@ -384,7 +384,10 @@ def _claude_ai_message(message: object) -> object:
         return message
     content = message.get("content")
     blocks: list[object] = [content] if isinstance(content, str) else list(items_of(content))
-    has_content = any(dump_text(_block_text(block)).strip() for block in blocks)
+    has_content = any(
+        dump_text(fields_of(block).get("text") if kind_of(block) == "text" else block).strip()
+        for block in blocks
+    )
     text = text_in(message, "text")
     if text and not has_content:
         blocks = [{"type": "text", "text": text}]
@@ -402,11 +405,6 @@ def _claude_ai_message(message: object) -> object:
     return {"role": role, "content": blocks, "timestamp": message.get("created_at")}
 
 
-def _block_text(block: object) -> object:
-    """Return the text of a text block; any other block unchanged."""
-    return fields_of(block).get("text") if kind_of(block) == "text" else block
-
-
 def _file_note(file: object) -> str:
     """Return ``[file log.txt]`` for an attached file with a name."""
     name = text_in(fields_of(file), "file_name", "name")
@@ -414,18 +412,15 @@ def _file_note(file: object) -> str:
 
 
 CLAUDE_AI: Final = ExportFormat(
-    name="claude-ai-export", system="claude.ai", marks=(b'"chat_messages"',), runs=_claude_ai_runs
-)
-
-
-def _librechat_runs(document: object) -> Iterable[ExportedRun]:
-    """Return the conversations of a LibreChat export, each along the branch of its last message."""
-    return (
-        _librechat_run(conversation, pointer, nodes)
+    name="claude-ai-export",
+    system="claude.ai",
+    marks=(b'"chat_messages"',),
+    runs=lambda document: (
+        _claude_ai_run(conversation, pointer)
         for pointer, conversation in objects_in(document)
-        if (nodes := _librechat_nodes(conversation))
-        and any("isCreatedByUser" in message for message in nodes.values())
-    )
+        if isinstance(conversation.get("chat_messages"), list)
+    ),
+)
 
 
 def _librechat_nodes(conversation: Fields) -> dict[str, Fields]:
@@ -559,7 +554,12 @@ LIBRECHAT: Final = ExportFormat(
     name="librechat-export",
     system="LibreChat",
     marks=(b'"messageId"', b'"isCreatedByUser"'),
-    runs=_librechat_runs,
+    runs=lambda document: (
+        _librechat_run(conversation, pointer, nodes)
+        for pointer, conversation in objects_in(document)
+        if (nodes := _librechat_nodes(conversation))
+        and any("isCreatedByUser" in message for message in nodes.values())
+    ),
 )
 
 

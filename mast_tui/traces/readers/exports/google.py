@@ -338,15 +338,17 @@ _SOUND_FIELDS: Final = frozenset({"inline_data", "thought", "thought_signature"}
 def _live_runs(document: object) -> Iterable[ExportedRun]:
     """Yield the run in a log of the messages of a live session with Gemini."""
     records = list(map(_live_record, items_of(document)))
-    messages = list(_live_messages(records)) if mostly(_is_live_record, records) else ()
+    are_live = mostly(
+        lambda record: any(
+            isinstance(fields_of(record).get(name), Mapping) for name in _LIVE_FIELDS
+        ),
+        records,
+    )
+    messages = list(_live_messages(records)) if are_live else ()
     if messages:
         setups = (fields_of(record.get("setup")) for record in records)
         model = next((name for setup in setups if (name := text_in(setup, "model"))), None)
         yield ExportedRun(document, messages, meta=TraceMeta(model=model))
-
-
-def _is_live_record(record: object) -> bool:
-    return any(isinstance(fields_of(record).get(field), Mapping) for field in _LIVE_FIELDS)
 
 
 def _live_record(value: object) -> Fields:

@@ -272,16 +272,16 @@ def _letta_runs(document: object) -> Iterable[ExportedRun]:
                 meta = TraceMeta(model=text_in(fields_at(agent, "llm_config"), "model"))
                 yield ExportedRun(agent, messages, f"/agents/{number}", meta=meta)
         return
-    for run in step_lists(document, ("messages",), _is_letta_message):
+    for run in step_lists(
+        document,
+        ("messages",),
+        lambda value: (text_in(fields_of(value), "message_type") or "").endswith("_message"),
+    ):
         messages = messages_of_each(run.steps, run.steps_pointer, _letta_messages)
         times = [text for step in run.steps if (text := text_in(fields_of(step), "date"))]
         if times and times[0] > times[-1]:  # The server can list the newest message first.
             messages.reverse()
         yield ExportedRun(run.run, messages, run.run_pointer)
-
-
-def _is_letta_message(value: object) -> bool:
-    return (text_in(fields_of(value), "message_type") or "").endswith("_message")
 
 
 def _letta_stored_messages(message: Fields, pointer: str) -> Messages:

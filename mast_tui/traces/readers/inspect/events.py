@@ -474,10 +474,6 @@ def _limit_piece(event: Fields, attachments: Attachments) -> Piece | None:
     return None if message is None else log_piece(attachments.text(message))
 
 
-def _info_piece(event: Fields, attachments: Attachments) -> Piece:
-    return log_piece(attachments.dumped(event.get("data")), short_name(event.get("source")))
-
-
 def _logger_piece(event: Fields, attachments: Attachments) -> Piece | None:
     """Return the log of a logger's message with its level."""
     log_message = event.get("message")
@@ -541,7 +537,9 @@ def _score_piece(_event: Fields, _attachments: Attachments) -> Piece:
 _FORMATTERS: Final[Mapping[str, Callable[[Fields, Attachments], Piece | None]]] = {
     "error": _error_piece,
     "sample_limit": _limit_piece,
-    "info": _info_piece,
+    "info": lambda event, attachments: log_piece(
+        attachments.dumped(event.get("data")), short_name(event.get("source"))
+    ),
     "logger": _logger_piece,
     "approval": _approval_piece,
     "review": _approval_piece,

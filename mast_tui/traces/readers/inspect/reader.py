@@ -324,11 +324,6 @@ _LOG_KEYS: Final = frozenset({"version", "status", "plan", "samples", "stats"})
 _SPEC_KEYS: Final = frozenset({"model", "dataset", "run_id", "created", "eval_id", "task_id"})
 
 
-def _recognises(source: Source) -> bool:
-    """Return whether the file is an archive with a log's header, or begins like a log."""
-    return _is_log_archive(source) if source.is_binary else _is_log_document(source)
-
-
 def _read(source: Source) -> FileReport:
     """Return a trace of each sample, in the order of the log; any other value is a problem."""
     if not source.is_binary and not isinstance(source.json, Mapping):
@@ -348,7 +343,11 @@ def _read(source: Source) -> FileReport:
         return report_of(READER, source, traces, (*opened_log.problems, *sample_problems))
 
 
-READER: Final = FormatReader("inspect", _recognises, _read)
+READER: Final = FormatReader(
+    "inspect",
+    lambda source: _is_log_archive(source) if source.is_binary else _is_log_document(source),
+    _read,
+)
 """The reader of Inspect logs.
 
 Span keys are event and message ids, else pointers in the sample, so that an archive and a document
@@ -471,20 +470,18 @@ class _ArchiveLog:
                 continue
             sample = self._read_json_member(name)
             if chunked_match is not None and isinstance(sample, Mapping):
-                sample = self._with_chunks(sample, chunked_match[1])
+                folder = chunked_match[1]
+                sample = {
+                    **sample,
+                    "events": self._items_of_chunks(folder, "events"),
+                    "events_data": {"messages": self._items_of_chunks(folder, "messages")},
+                    "attachments": self._items_of_chunks(folder, "attachments"),
+                }
             if sample is not None:
                 yield sample_number, sample, f"{name} "
             sample_number += 1
         if not sample_number:
             self.problems.append(Problem("samples/", "the log contains no samples"))
-
-    def _with_chunks(self, sample: Fields, folder: str) -> Fields:
-        return {
-            **sample,
-            "events": self._items_of_chunks(folder, "events"),
-            "events_data": {"messages": self._items_of_chunks(folder, "messages")},
-            "attachments": self._items_of_chunks(folder, "attachments"),
-        }
 
     def _items_of_chunks(self, folder: str, kind: str) -> list[object]:
         """Return the items of the chunks of a kind, up to the first missing chunk."""

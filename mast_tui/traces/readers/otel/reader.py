@@ -409,11 +409,6 @@ class _Run:
     contents: list[Fields] = field(default_factory=list)
 
 
-def _recognises(source: Source) -> bool:
-    """Return whether the file, or its first lines, hold spans or log records."""
-    return layout_of(source) is not None
-
-
 def _read(source: Source) -> FileReport:
     """Return a trace for each trace id; all spans without a trace id are one trace."""
     problems: list[Problem] = []
@@ -440,7 +435,7 @@ def _trace_of_run(source: Source, run: _Run, record: int | None) -> Trace:
     return trace_of_rows(origin, rows, meta, service=service)
 
 
-READER: Final = FormatReader("otel", _recognises, _read)
+READER: Final = FormatReader("otel", lambda source: layout_of(source) is not None, _read)
 """Reads spans; span keys are span ids followed by the part of the span.
 
 The keys of tool calls and results are their call ids, those of log records their locations.

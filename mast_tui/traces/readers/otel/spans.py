@@ -194,7 +194,12 @@ def span_of(
     possible_resources = _possible_resources(value, attributes, resource)
     services = map(service_of, possible_resources)
     versions = (text_in(candidate, "service.version") for candidate in possible_resources)
-    events = _events_of_span(value)
+    events = [
+        event_of(event)
+        for name in ("events", "span_events")
+        for event in items_of(json_in(value.get(name)))
+        if isinstance(event, Mapping)
+    ]
     for event in events:  # the span's own attributes come first
         attributes = {**call_attributes_of(event), **attributes}
 
@@ -226,15 +231,6 @@ def _end_of_span(value: Fields, start: float | None) -> float | None:
     if end is None and start is not None and seconds is not None:
         return start + seconds
     return end
-
-
-def _events_of_span(value: Fields) -> list[SpanEvent]:
-    return [
-        event_of(event)
-        for name in ("events", "span_events")
-        for event in items_of(json_in(value.get(name)))
-        if isinstance(event, Mapping)
-    ]
 
 
 def event_of(value: Fields) -> SpanEvent:

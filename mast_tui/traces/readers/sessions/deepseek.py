@@ -52,16 +52,6 @@ _USER_SOURCES: Final = (None, "user", "human", "coordinator")
 _GOOD_OUTCOMES: Final = ("completed", "approved", "allow", None)
 
 
-def _any_harness_record(records: Sequence[Fields]) -> bool:
-    """Return whether one record is the header or an event of a session of DeepSeek Harness."""
-    return any(
-        "createdAt" in record
-        if kind_of(record) == "session"
-        else kind_of(record) in _EVENT_TYPES and isinstance(record.get("data"), Mapping)
-        for record in records
-    )
-
-
 def _without_parents_history(
     records: Sequence[SessionRecord], problems: list[Problem]
 ) -> Sequence[SessionRecord]:
@@ -170,7 +160,12 @@ DEEPSEEK_HARNESS: Final = SessionFormat(
     name="deepseek-harness",
     system="deepseek-harness",
     typical_bytes=(b'"tool/', b'/message"', b'"turn/start"', b'"createdAt"'),
-    recognises=_any_harness_record,
+    recognises=lambda records: any(
+        "createdAt" in record
+        if kind_of(record) == "session"
+        else kind_of(record) in _EVENT_TYPES and isinstance(record.get("data"), Mapping)
+        for record in records
+    ),
     make_translator=_HarnessTranslator,
     repeats_calls=True,
     select_records=_without_parents_history,

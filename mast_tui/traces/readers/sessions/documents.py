@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import count
-from typing import Final
+from typing import Any, Final
 
 from mast_tui.counts import counted
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text
@@ -60,15 +60,6 @@ from mast_tui.traces.readers.sessions.engine import (
 )
 from mast_tui.traces.result_status import status_of_code, status_of_word, worst_status
 from mast_tui.traces.times import unix_seconds
-
-
-def _any_gemini_record(records: Sequence[Fields]) -> bool:
-    """Return whether one record is an answer of Gemini, or a prompt after Gemini's header."""
-    return any(
-        (kind_of(record) == "gemini" and "content" in record)
-        or (kind_of(record) == "user" and "role" not in record and _is_gemini_header(records[0]))
-        for record in records
-    )
 
 
 def _is_gemini_header(record: Fields) -> bool:
@@ -195,7 +186,11 @@ GEMINI: Final = SessionFormat(
     name="gemini-cli",
     system="gemini-cli",
     typical_bytes=(b'"gemini"', b'"projectHash"'),
-    recognises=_any_gemini_record,
+    recognises=lambda records: any(
+        (kind_of(record) == "gemini" and "content" in record)
+        or (kind_of(record) == "user" and "role" not in record and _is_gemini_header(records[0]))
+        for record in records
+    ),
     make_translator=stateless(_gemini_turn),
     select_records=_select_gemini_messages,
     list_paths=("messages",),
@@ -206,6 +201,20 @@ GEMINI: Final = SessionFormat(
 _OPENCODE_SILENT_TYPES: Final = name_set("step-start step-finish snapshot agent patch step_start")
 
 
+_OPENCODE_2_EVENT: Final = "session.next."
+_OPENCODE_2_TYPES: Final = {
+    "prompted": "user",
+    "prompt.admitted": "user",
+    "synthetic": "synthetic",
+    "context.updated": "system",
+    "compaction.ended": "compaction",
+}
+"""The types of the messages in events of OpenCode 2."""
+
+_OPENCODE_2_PART: Final = re.compile(r"(text|reasoning)\.(?:delta|ended)|(?:tool|shell)\.(?!input)")
+_OPENCODE_2_STATUSES: Final = {"success": "completed", "failed": "error", "ended": "completed"}
+
+
 def _any_opencode_record(records: Sequence[Fields]) -> bool:
     """Return whether one record is a message or an event of OpenCode."""
     for record in records:
@@ -214,9 +223,13 @@ def _any_opencode_record(records: Sequence[Fields]) -> bool:
         is_printed_event = "sessionID" in record and isinstance(record.get("part"), Mapping)
         if is_message or is_printed_event:
             return True
-        # Events of the server are the third kind of record.
+        # Events of the server are the third kind of record, messages of OpenCode 2 the fourth.
         kind, _properties = _opencode_event(record)
-        if kind.startswith("message.") and _opencode_session_of(record) is not None:
+        is_event = kind.startswith(("message.", _OPENCODE_2_EVENT))
+        if is_event and _opencode_session_of(record) is not None:
+            return True
+        has_provider = "providerID" in fields_of(record.get("model"))
+        if has_provider and isinstance(record.get("content"), list):
             return True
     return False
 
@@ -260,7 +273,9 @@ def _whole_opencode_messages(
         elif kind.startswith("session.error"):
             other_records.append(replace(record, value={**properties, "type": "error"}))
         elif "properties" not in record.value and _opencode_session_of(record.value) is None:
-            other_records.append(record)
+            other_records.append(replace(record, value=_from_opencode_2(record.value)))
+    if not info_by_message:
+        other_records[:0] = _messages_of_opencode_2_events(records)
 
     # A log can lack the ``info`` of a message, so these are the defaults.
     message_records = [
@@ -274,6 +289,79 @@ def _whole_opencode_messages(
         for message_id, info_record in info_by_message.items()
     ]
     return [*message_records, *other_records]
+
+
+def _messages_of_opencode_2_events(records: Sequence[SessionRecord]) -> list[SessionRecord]:
+    """Return the messages in events of OpenCode 2, with the last version of each part."""
+    messages: dict[str, tuple[SessionRecord, dict[str, Any]]] = {}
+    for record in records:
+        kind, event = _opencode_event(record.value)
+        if not kind.startswith(_OPENCODE_2_EVENT):
+            continue
+        # Stored events end in the version of their type.
+        subject = kind.removeprefix(_OPENCODE_2_EVENT).rstrip(".0123456789")
+        time = event.get("timestamp")
+        message_id = text_in(event, "assistantMessageID", "callID", "messageID") or record.location
+        new_message: dict[str, Any] = {
+            "id": message_id,
+            "type": "assistant",
+            "sessionID": event.get("sessionID"),
+            "time": {"created": time},
+            "parts": {},
+        }
+        _record, message = messages.setdefault(message_id, (record, new_message))
+        if subject in _OPENCODE_2_TYPES:
+            message.update(event, **fields_of(event.get("prompt")), type=_OPENCODE_2_TYPES[subject])
+        elif subject.startswith(("step.", "retried")):
+            message.update(event)
+        elif part_type := _OPENCODE_2_PART.match(subject):
+            part_id = first_in(event, "callID", "textID", "reasoningID")
+            new_part = {"id": part_id, "text": "", "time": {"start": time}, "state": {}}
+            part = message["parts"].setdefault(part_id, new_part)
+            text = part["text"] + content_text(event.get("delta"))
+            part.update({"text": text, **event}, type=part_type[1] or "tool")
+            status = _OPENCODE_2_STATUSES.get(subject.rpartition(".")[2], "running")
+            part["state"].update(event, status=status)
+            part["time"]["completed"] = time
+        message["content"] = list(message["parts"].values())
+    return [
+        replace(record, value=_from_opencode_2(message)) for record, message in messages.values()
+    ]
+
+
+def _from_opencode_2(message: Fields) -> Fields:
+    """Convert a message of OpenCode 2 to one of OpenCode 1; keep any other record."""
+    kind = kind_of(message)
+    if kind == "assistant" and "content" in message:
+        parts = [_from_opencode_2_part(part) for part in items_of(message["content"])]
+    elif kind == "compaction":
+        parts = [{"type": kind, "prompt": first_in(message, "summary", "text")}]
+    elif kind in ("user", "synthetic", "system", "skill") and "text" in message:
+        files = [{**fields_of(file), "type": "file"} for file in items_of(message.get("files"))]
+        parts = [{"type": "text", "text": message["text"], "synthetic": kind != "user"}, *files]
+    else:
+        return message
+    role = "assistant" if kind == "assistant" else "user"
+    info = {**message, "role": role, "modelID": fields_at(message, "model").get("id")}
+    return {"info": info, "parts": parts}
+
+
+def _from_opencode_2_part(part: object) -> object:
+    """Convert a part of a message of OpenCode 2; only calls differ."""
+    if kind_of(part) != "tool":
+        return part
+    fields = fields_of(part)
+    state = fields_of(fields.get("state"))
+    times = fields_of(fields.get("time"))
+    new_state = {
+        "status": state.get("status"),
+        "input": first_in(state, "input", "command"),
+        "output": text_in(fields_of(state.get("error")), "message")
+        or first_in(state, "output", "content", "result", "structured"),
+        "time": {"start": first_in(times, "ran", "start"), "end": times.get("completed")},
+    }
+    name = text_in(fields, "name", "tool") or "shell"
+    return {"type": "tool", "callID": fields.get("id"), "tool": name, "state": new_state}
 
 
 def _opencode_turn(record: Fields) -> Turn | None:
@@ -365,11 +453,11 @@ def _opencode_tool_pieces(part: Fields, pointer: str) -> list[Piece]:
 OPENCODE: Final = SessionFormat(
     name="opencode",
     system="opencode",
-    typical_bytes=(b'"parts"', b'"sessionID"'),
+    typical_bytes=(b'"parts"', b'"sessionID"', b'"providerID"'),
     recognises=_any_opencode_record,
     make_translator=stateless(_opencode_turn),
     select_records=_whole_opencode_messages,
-    list_paths=("messages",),
+    list_paths=("messages", "data"),
     id_paths="info.id part.id",
     fact_paths={
         "id": "info.sessionID info.id sessionID",

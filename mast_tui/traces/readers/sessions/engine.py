@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import chain
@@ -18,12 +17,7 @@ from typing import Final
 from mast_tui.counts import counted
 from mast_tui.traces.index.document import Step, StepList
 from mast_tui.traces.io.decoding import as_utf8
-from mast_tui.traces.io.json_values import (
-    InvalidJSON,
-    canonical_bytes,
-    dump_text,
-    load_json,
-)
+from mast_tui.traces.io.json_values import canonical_bytes, dump_text
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import (
     FileReport,
@@ -189,8 +183,6 @@ def as_system(pieces: Iterable[Piece]) -> tuple[Piece, ...]:
 
 
 _CHECKED_COUNT: Final = 40
-_MAX_TEXT_BYTES_BEFORE: Final = 4096
-"""The maximum length of a program's own text before a document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,8 +314,7 @@ class SessionReader:
             return False
         if source.json_lines or len(source.head_records) > 1:
             return self._format.recognises(source.head_records)
-        document = _document_of_file(source, problems=[])  # reported when the file is read
-        header, values, list_pointer = self._record_list_in(document)
+        header, values, list_pointer = self._record_list_in(source.json)
         if source.damage and list_pointer is None:
             # The object may be only the first of several records in a broken file.
             return False
@@ -427,7 +418,7 @@ class SessionReader:
         is_mixed_with_text = source.json is None and len(source.head_records) > 1
         if source.json_lines or is_mixed_with_text:
             return {}, list(records_on_lines(source, problems))
-        header, values, list_pointer = self._record_list_in(_document_of_file(source, problems))
+        header, values, list_pointer = self._record_list_in(source.json)
         located_values = (
             ("/" if list_pointer is None else f"{list_pointer}/{number}", value)
             for number, value in enumerate(values)
@@ -633,20 +624,3 @@ def _objects_among(
             yield SessionRecord(value, location)
         else:
             problems.append(Problem(location, "not a JSON object, left out"))
-
-
-def _document_of_file(source: Source, problems: list[Problem]) -> object:
-    """Return the document in a file, also after lines that a program printed."""
-    if source.json is not None:
-        return source.json
-    head = as_utf8(source.head[:_MAX_TEXT_BYTES_BEFORE])
-    if head.lstrip()[:1] in (b"{", b"["):
-        return None
-    # Printed lines may begin with a bracket too, such as ``[INFO]``.
-    line_ends = sorted(end for opening in (b"\n[", b"\n{") if (end := head.find(opening)) >= 0)
-    for line_end in line_ends:
-        with suppress(InvalidJSON):
-            document = load_json(as_utf8(source.data)[line_end + 1 :])
-            problems.append(Problem("line 1", "text before the JSON, left out"))
-            return document
-    return None

@@ -70,16 +70,6 @@ _KIMI_SILENT_TYPES: Final = name_set("""
 """)
 
 
-def _any_kimi_record(records: Sequence[Fields]) -> bool:
-    """Return whether one record is of Kimi CLI, in any version of its log."""
-    return any(
-        kind_of(record).startswith(("context.append_", "turn.prompt"))
-        or (kind_of(record) == "metadata" and "protocol_version" in record)
-        or _wire_type(record) == "TurnBegin"
-        for record in records
-    )
-
-
 def _wire_type(record: Fields) -> str:
     """Return the type of a message in versions before Kimi Code."""
     message = fields_of(record.get("message"))
@@ -270,7 +260,12 @@ KIMI: Final = SessionFormat(
     name="kimi-cli",
     system="kimi-cli",
     typical_bytes=(b'"context.append_', b'"turn.prompt"', b'"protocol_version"'),
-    recognises=_any_kimi_record,
+    recognises=lambda records: any(
+        kind_of(record).startswith(("context.append_", "turn.prompt"))
+        or (kind_of(record) == "metadata" and "protocol_version" in record)
+        or _wire_type(record) == "TurnBegin"
+        for record in records
+    ),
     make_translator=_KimiTranslator,
     id_paths="uuid",
     fact_paths={"model": "modelAlias model", "id": "sessionId session_id"},

@@ -182,16 +182,6 @@ GOOSE: Final = SessionFormat(
 )
 
 
-def _any_cursor_record(records: Sequence[Fields]) -> bool:
-    """Return whether one record is a message of Cursor."""
-    return any(
-        isinstance(record.get("role"), str)
-        and "content" in fields_of(record.get("message"))
-        and "type" not in record
-        for record in records
-    )
-
-
 def _cursor_translator(_session: SessionContext) -> Translator:
     """Return the function that makes turns."""
     # A result without a known call id is assigned to the oldest open call.
@@ -221,7 +211,12 @@ CURSOR: Final = SessionFormat(
     name="cursor",
     system="cursor",
     typical_bytes=(b'"message"',),
-    recognises=_any_cursor_record,
+    recognises=lambda records: any(
+        isinstance(record.get("role"), str)
+        and "content" in fields_of(record.get("message"))
+        and "type" not in record
+        for record in records
+    ),
     make_translator=_cursor_translator,
     fact_paths={"id": "sessionId session_id chatId", "model": "model"},
 )
@@ -279,15 +274,6 @@ GROK: Final = SessionFormat(
 
 
 _KIRO_ROLES: Final = {"Prompt": "user", "AssistantMessage": "assistant", "ToolResults": "user"}
-
-
-def _any_kiro_record(records: Sequence[Fields]) -> bool:
-    """Return whether one record is of Kiro, in a file of lines or in a saved conversation."""
-    return any(
-        (record.get("kind") in _KIRO_ROLES and "content" in fields_of(record.get("data")))
-        or ("assistant" in record and isinstance(fields_at(record, "user").get("content"), Mapping))
-        for record in records
-    )
 
 
 def _kiro_turn(record: Fields) -> Turn:
@@ -364,7 +350,11 @@ KIRO: Final = SessionFormat(
     name="kiro",
     system="kiro",
     typical_bytes=(b'"Prompt"', b'"AssistantMessage"', b'"tool_use_results"'),
-    recognises=_any_kiro_record,
+    recognises=lambda records: any(
+        (record.get("kind") in _KIRO_ROLES and "content" in fields_of(record.get("data")))
+        or ("assistant" in record and isinstance(fields_at(record, "user").get("content"), Mapping))
+        for record in records
+    ),
     make_translator=stateless(_kiro_turn),
     list_paths=("history",),
     fact_paths={"id": "conversation_id", "model": "model_info.model_id model"},
@@ -461,16 +451,6 @@ def _sender_of(activity: Fields) -> Fields:
     return fields_of(first_in(activity, "from", "from_property"))
 
 
-def _any_activity(records: Sequence[Fields]) -> bool:
-    """Return whether one record is an activity with a sender and a channel or a conversation."""
-    return any(
-        kind_of(record) in _ACTIVITY_TYPES
-        and not {"id", "role"}.isdisjoint(_sender_of(record))
-        and not {"conversation", "channelId", "channel_id", "valueType"}.isdisjoint(record)
-        for record in records
-    )
-
-
 def _activity_translator(session: SessionContext) -> Translator:
     """Return the function that makes turns; a step's arguments are in a later activity."""
     arguments_by_step: dict[str | None, object] = {}
@@ -519,7 +499,12 @@ BOT_FRAMEWORK: Final = SessionFormat(
     name="bot-framework",
     system=None,
     typical_bytes=(b'"from"', b'"from_property"'),
-    recognises=_any_activity,
+    recognises=lambda records: any(
+        kind_of(record) in _ACTIVITY_TYPES
+        and not {"id", "role"}.isdisjoint(_sender_of(record))
+        and not {"conversation", "channelId", "channel_id", "valueType"}.isdisjoint(record)
+        for record in records
+    ),
     make_translator=_activity_translator,
     list_paths=("activities",),
     session_of=lambda record: text_at(record, "conversation.id"),

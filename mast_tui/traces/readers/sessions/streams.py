@@ -282,13 +282,6 @@ def _ag_ui_part_of(record: Fields) -> str | None:
     return None if match is None or kind_of(record) == "TOOL_CALL_RESULT" else match[1]
 
 
-def _with_joined_parts(
-    records: Sequence[SessionRecord], _problems: list[Problem]
-) -> list[SessionRecord]:
-    """Return one record for each message and call, and the messages of snapshots."""
-    return _with_snapshot_messages(_joined_parts(records))
-
-
 def _joined_parts(records: Sequence[SessionRecord]) -> list[SessionRecord]:
     """Join the parts of each message and call at the place of the first part."""
     record_by_key: dict[tuple[str, str | None], SessionRecord] = {}
@@ -383,7 +376,7 @@ AG_UI: Final = SessionFormat(
         _ag_ui_part_of(record) or kind_of(record) == "RUN_STARTED" for record in records
     ),
     make_translator=stateless(_ag_ui_turn),
-    select_records=_with_joined_parts,
+    select_records=lambda records, _problems: _with_snapshot_messages(_joined_parts(records)),
     list_paths=("events",),
     id_paths="message_id id",
     fact_paths={"id": "run_id"},

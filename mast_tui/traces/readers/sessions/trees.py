@@ -236,11 +236,6 @@ _QWEN_SETTING_TYPES: Final = name_set("custom_title file_history_snapshot attrib
 _HOOK_TAG: Final = "<qwen:"
 
 
-def _is_qwen_record(record: Fields) -> bool:
-    """Return whether a record has an id, a session and a message in Gemini's shape."""
-    return "uuid" in record and "sessionId" in record and is_gemini_shaped(record)
-
-
 def _qwen_turn(record: Fields) -> Turn | None:
     """Return the turn of a record of Qwen Code; texts of hooks become system messages."""
     if kind_of(record) == "system":
@@ -297,7 +292,9 @@ QWEN: Final = SessionFormat(
     name="qwen-code",
     system="qwen-code",
     typical_bytes=(b'"sessionId"',),
-    recognises=lambda records: any(map(_is_qwen_record, records)),
+    recognises=lambda records: any(
+        {"uuid", "sessionId"} <= record.keys() and is_gemini_shaped(record) for record in records
+    ),
     make_translator=stateless(_qwen_turn),
     select_records=along_last_branch("uuid", "parentUuid"),
     id_paths="uuid",

@@ -467,7 +467,9 @@ def _without_copied_calls(rows: list[SpanRow]) -> list[SpanRow]:
     copy_by_outer_id = {
         row.parent: row
         for row in rows
-        if row.kind is RowKind.MODEL and row.parent in outer_ids and _has_plain_request(row)
+        if row.kind is RowKind.MODEL and row.parent in outer_ids and len(row.request) == 1
+        # The only message is the input, a plain text.
+        if isinstance(row.input, str) and value_in(row.input) is row.input
     }
     kept_rows = []
     for row in rows:
@@ -478,11 +480,6 @@ def _without_copied_calls(rows: list[SpanRow]) -> list[SpanRow]:
             row = replace(row, tokens=copy_by_outer_id[row.id].tokens or row.tokens)
         kept_rows.append(row)
     return kept_rows
-
-
-def _has_plain_request(row: SpanRow) -> bool:
-    """Return whether the only message of a row is its input, a plain text."""
-    return isinstance(row.input, str) and len(row.request) == 1 and value_in(row.input) is row.input
 
 
 def _with_thoughts(rows: list[SpanRow], thoughts: Sequence[str | None]) -> list[SpanRow]:
@@ -601,11 +598,6 @@ def _joined_answer(row: SpanRow) -> tuple[Message, ...]:
 _QUESTION_FIELDS: Final = ("input", "question", "query", "task", "prompt", "request")
 
 
-def _recognises(source: Source) -> bool:
-    """Return whether the first records of the file are those of one of the vendors."""
-    return vendor_of(source) is not None
-
-
 def _read(source: Source) -> FileReport:
     """Return a trace for each trace id in the file; the only trace of a file has no number."""
     vendor = vendor_of(source)
@@ -630,7 +622,16 @@ def _trace_of_records(
     """
     scoring_calls = _scoring_calls(vendor, records)
     run_records = [record for record in records.by_id.values() if record.id not in scoring_calls]
-    rows = rows_of(vendor, run_records) or [_trace_row(records)]
+    row_of_trace = SpanRow(
+        id=records.id or records.location,
+        parent=None,
+        kind=RowKind.OTHER,
+        name=as_text(records.trace_facts.get("name")) or "trace",
+        location=records.location,
+        input=records.trace_facts.get("input"),
+        output=records.trace_facts.get("output"),
+    )
+    rows = rows_of(vendor, run_records) or [row_of_trace]
     meta = TraceMeta(
         task=_question_of_root(rows),
         system=text_at(records.trace_facts, vendor.trace_name) or _root_row(rows).name,
@@ -642,21 +643,8 @@ def _trace_of_records(
     return trace_of_rows(origin, rows, meta)
 
 
-READER: Final = FormatReader("vendor-export", _recognises, _read)
+READER: Final = FormatReader("vendor-export", lambda source: vendor_of(source) is not None, _read)
 """Reads the exports of tracing vendors; keys begin with the vendor's ids."""
-
-
-def _trace_row(records: TraceRecords) -> SpanRow:
-    """Return a row from the trace's own facts, for a trace without records."""
-    return SpanRow(
-        id=records.id or records.location,
-        parent=None,
-        kind=RowKind.OTHER,
-        name=as_text(records.trace_facts.get("name")) or "trace",
-        location=records.location,
-        input=records.trace_facts.get("input"),
-        output=records.trace_facts.get("output"),
-    )
 
 
 def _scoring_calls(vendor: Vendor, records: TraceRecords) -> dict[str, VendorRecord]:
