@@ -42,7 +42,6 @@ from mast_tui.session import (
     annotator_counts_text,
     anybody_finished,
     check_changes,
-    checked_new_name,
     earlier_work_text,
     outside_work_text,
     progress,
@@ -348,8 +347,8 @@ def set_command(request: StudySetRequest) -> None:
     # A split is permanent, so a refused study must not leave one.
     with workspace.transaction():
         changed = _set_unless_dry(workspace, request, previous, study)
-        if shares is not None and not request.dry_run:
-            set_split(workspace, *shares)
+        if shares is not None:
+            set_split(workspace, *shares, dry_run=request.dry_run)
     _report_split(workspace, study)
     _print_study(workspace, study, changed=changed, as_json=request.as_json)
     if previous is None or not anybody_finished(workspace, previous):
@@ -601,8 +600,6 @@ def _set_unless_dry(
     """Write a changed study unless ``--dry-run`` is given, and return if it has changed."""
     if plan.dry_run:
         check_changes(workspace, study)
-        for name in study.participants:
-            checked_new_name(workspace, name)
         say("nothing is written; leave out --dry-run to write it")
         return study != previous
     return set_study(workspace, _person_who_changes(workspace, plan.common.annotator), study)

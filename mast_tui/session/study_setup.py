@@ -13,6 +13,7 @@ from mast_tui.counts import counted
 from mast_tui.errors import SessionError
 from mast_tui.labels import AnnotatorKind, counted_passes, finished_by
 from mast_tui.session.progress import anybody_finished
+from mast_tui.session.viewer import checked_new_name
 from mast_tui.session.visibility import trace_masks
 from mast_tui.study import (
     Assignment,
@@ -46,7 +47,6 @@ def set_study(workspace: Workspace, actor: str, study: Study) -> bool:
     """
     if study.redact and not study.redact_key:
         study = replace(study, redact_key=mask_key(workspace).hex())
-    trace_masks(study)  # raises if a library is missing
     with workspace.transaction():
         previous = workspace.study(study.taxonomy)
         if previous == study:
@@ -70,15 +70,20 @@ def set_study(workspace: Workspace, actor: str, study: Study) -> bool:
 
 
 def check_changes(workspace: Workspace, study: Study) -> None:
-    """Refuse changes of a study that would make its existing figures invalid.
+    """Refuse a study that cannot be set up, or that would make its existing figures invalid.
 
     Args:
         workspace: The workspace of the study.
-        study: The changed study.
+        study: The new or changed study.
 
     Raises:
         SessionError: An annotator has finished a trace under the previous settings.
+        RedactionError: The study masks texts, and a library for that is missing.
+        MastError: A name is not valid, or looks like that of another annotator.
     """
+    trace_masks(study)
+    for name in study.participants:
+        checked_new_name(workspace, name)
     previous = workspace.study(study.taxonomy)
     if previous is None or not anybody_finished(workspace, previous):
         return

@@ -248,10 +248,11 @@ class SessionCommands(ScreenPart):
         if state.session is None and self._screen.mast.workspace.no_workspace_reason is not None:
             self._hints.say("No workspace is open, so nothing can be labelled", error=True)
         elif state.session is None:
+            if self._screen.mast.opened is not None and not self._waiting_work:
+                # The session could not be opened before.
+                self._screen.mast.attach_session(self._screen)
             self._waiting_work.append(work)
             self._hints.say("Opening the workspace; keys wait for it")
-            if self._screen.mast.opened is not None:  # the session could not be opened before
-                self._screen.mast.attach_session(self._screen)
         else:
             self.queue_work(work, state.session, HeldKeys.ALL)
 

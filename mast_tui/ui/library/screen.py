@@ -520,8 +520,10 @@ class LibraryScreen(MainScreen):
             self.mast.input_queue.resume()
 
     def on_screen_suspend(self) -> None:
-        """Open no trace below a dialog that has opened meanwhile."""
-        self._opens_first = False
+        """Open no trace below a dialog that has opened meanwhile, and drop the keys for it."""
+        if self._opens_first:
+            self.mast.input_queue.resume()
+            self._opens_first = False
 
     def action_filter(self) -> None:
         """Open the filter of names."""

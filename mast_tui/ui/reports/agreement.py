@@ -298,10 +298,10 @@ class AgreementScreen(ReportScreen):
         figures = self.judge if self.page == JUDGE else self.people
         return () if figures is None else figures.hidden_ids
 
-    def show(self) -> None:
-        """Show the open page, with the key for hidden traces if there are any."""
-        super().show()
-        self.show_look_hint(bool(self._hidden_ids))
+    @property
+    def can_look(self) -> bool:
+        """True if others' work is hidden on some traces of the open page."""
+        return bool(self._hidden_ids)
 
     def title_parts(self) -> tuple[str, ...]:
         """Return the names of the compared sides, the pass, and the number of traces.

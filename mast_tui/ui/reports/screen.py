@@ -213,6 +213,11 @@ class ReportScreen(TablesScreen):
     def title_parts(self) -> tuple[str, ...]:
         """Return the parts of the title: the name of the screen, and the subject of its figures."""
 
+    @property
+    @abstractmethod
+    def can_look(self) -> bool:
+        """True if the open page leaves out traces that an adjudicator may see."""
+
     @abstractmethod
     def open_page(self) -> Page:
         """Return the open page."""
@@ -314,13 +319,13 @@ class ReportScreen(TablesScreen):
         """Compute the whole report again."""
         self.mast.workspace.when_ready(self.start)
 
-    def show_look_hint(self, can_look: bool) -> None:
+    def _show_page_keys(self) -> None:
         """Show the hint of the key for hidden traces first, or leave it out.
 
         Without figures on the page, leave out the keys for its rows too.
         """
-        first_hints = {"look": "look as adjudicator"} if can_look else {}
-        hidden_actions = [] if can_look else ["look"]
+        first_hints = {"look": "look as adjudicator"} if self.can_look else {}
+        hidden_actions = [] if self.can_look else ["look"]
         if self._open_page.section is None:
             hidden_actions += ["open", "adjudicate"]
         self.hints.leave_out(hidden_actions, first=first_hints)
@@ -379,6 +384,7 @@ class ReportScreen(TablesScreen):
         self.show_title()
         page = self.open_page()
         self._open_page = page
+        self._show_page_keys()
         if page.section is None:
             self.show_message_only(page.text)
             return
@@ -534,6 +540,7 @@ class TracesScreen(TablesScreen):
         if listing is None or not listing.table.rows:
             back = self.mast.key_of("everywhere.back")
             empty_text = f"This figure has no source traces.\n\n{back} goes back to the figures."
+            self.hints.leave_out(("open", "differing"))
             self.show_message_only(empty_text if problem is None else problem)
         else:
             self._show_rows(listing)

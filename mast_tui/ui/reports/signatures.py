@@ -249,8 +249,16 @@ class SignaturesScreen(ReportScreen):
             if signatures.hidden_ids and signatures.groups:
                 self.hints.say(_left_out_text(signatures, self.mast.key_of("signatures.look")))
         self.show()
-        # An adjudicator may see the labels of people; a judge's labels stay hidden.
-        self.show_look_hint(bool(signatures.hidden_ids) and not signatures.choice.of_judge)
+
+    @property
+    def can_look(self) -> bool:
+        """True if an adjudicator may see hidden labels; a judge's labels stay hidden."""
+        signatures = self.signatures
+        return (
+            signatures is not None
+            and bool(signatures.hidden_ids)
+            and not signatures.choice.of_judge
+        )
 
     def _receive_planning(self, figures: tuple[Figure, ...]) -> None:
         self._planning = figures

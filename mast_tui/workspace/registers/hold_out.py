@@ -34,13 +34,16 @@ class TracePart(StrEnum):
     TEST = "test"
 
 
-def set_split(workspace: Workspace, calibration: float, test: float) -> None:
+def set_split(
+    workspace: Workspace, calibration: float, test: float, *, dry_run: bool = False
+) -> None:
     """Set shares of the traces aside for calibrating and testing judges, once and for all.
 
     Args:
         workspace: The workspace.
         calibration: The share for calibration, which may be 0.
         test: The share for tests.
+        dry_run: True to check the shares only.
 
     Raises:
         WorkspaceError: A share is not possible, or other shares are set aside already.
@@ -58,7 +61,8 @@ def set_split(workspace: Workspace, calibration: float, test: float) -> None:
         earlier_shares = shares_set_aside(workspace)
         if earlier_shares and earlier_shares != share_by_seed:
             raise _already_set_aside(earlier_shares, "split")
-        add_shares(workspace, share_by_seed)
+        if not dry_run:
+            add_shares(workspace, share_by_seed)
 
 
 def trace_part(workspace: Workspace, trace_id: str) -> TracePart:
