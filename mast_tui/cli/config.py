@@ -147,7 +147,7 @@ def _toml_text(value: object) -> str:
     Except for tables and these escapes, TOML and JSON write these values alike.
     """
     if isinstance(value, Mapping):
-        entries = (f"{json.dumps(name)} = {_toml_text(item)}" for name, item in value.items())
+        entries = (f"{_toml_text(name)} = {_toml_text(item)}" for name, item in value.items())
         return f"{{ {', '.join(entries)} }}"
     if isinstance(value, list):
         return f"[{', '.join(map(_toml_text, value))}]"

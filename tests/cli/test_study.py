@@ -129,6 +129,7 @@ def test_settings_that_figures_depend_on_are_fixed_once_a_trace_is_finished(cli:
     def check_refused(*options: object, message: str) -> None:
         options = (*options, "--split", "0.5,0.2,0.3")
         assert cli.refused("study", "set", *options, says=message).err.count("\n") == 1
+        cli.refused("study", "set", *options, "--dry-run", says=message)
         assert cli.json("study", "show")["study"] == previous
         assert "split" not in cli.ok("study", "show").err
 
@@ -394,7 +395,8 @@ def test_a_split_of_traces_stays(cli: Cli) -> None:
     [counts] = re.findall(r"split: (\d) development, (\d) calibration, (\d) test", err)
     assert sum(map(int, counts)) == 8
     assert cli.ok("study", "show").err == err
-    cli.refused("study", "set", "--split", "0.6,0.2,0.2", says="0.3 for tests, 0.2 for calibration")
+    other_split = ("study", "set", "--split", "0.6,0.2,0.2", "--dry-run")
+    cli.refused(*other_split, says="0.3 for tests, 0.2 for calibration")
 
 
 @pytest.mark.parametrize(

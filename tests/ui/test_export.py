@@ -261,7 +261,9 @@ async def test_blind_annotators_export_their_own_labels_alone(
     team.set_study(author="carol", annotators=("alice", "bob", "dora"), blind=False)
     async with stage(team.folder, workspace=team.workspace, annotator="dora") as on:
         await choose(on, "csv-long")
-        await on.press("down", "space", "up")
+        await on.press("down", "space", "down", "down", "space", "enter")
+        assert "majority decides: no, unless whose labels is gold" in screen_text(on)
+        await on.press("space", "up", "up", "up")
         await write_over(on, tmp_path / "all.csv")
         assert not missing(on.text, "labels on 2 traces are left out", "It has no traces")
     assert len((tmp_path / "all.csv").read_text().splitlines()) == 1

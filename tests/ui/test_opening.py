@@ -154,6 +154,20 @@ async def test_an_early_enter_skips_the_welcome(small: Path) -> None:
         assert isinstance(on.app.screen, AnnotateScreen)
 
 
+async def test_keys_for_an_awaited_trace_are_no_name(
+    small: Path, workspace_gate: threading.Event
+) -> None:
+    async with stage(small.parent, annotator=None, settled=False) as on:
+        await on.until(lambda: on.app.trace_queue.ids)
+        post_keys(on, "enter", *"13")
+        await on.until(lambda: on.app.input_queue.blocked)
+        workspace_gate.set()
+        await settle(on.pilot)
+        on.app.show_new_traces()
+        await settle(on.pilot)
+        assert "13" not in on.app.screen.query_one(Input).value
+
+
 async def test_the_name_is_asked_once(
     small: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -211,6 +211,8 @@ def request_of(opened: OpenWorkspace, file_format: Format, texts: Texts) -> Expo
         MastError: The text of a field is not valid; the message names the field.
     """
     values = {**default_texts(file_format), **texts}
+    if values["majority"] == "yes" and values["labels"] != GOLD:
+        raise MastError(f"{_MAJORITY.title}: no, unless {_WHOSE_LABELS.title} is {GOLD}")
     workspace = opened.workspace
     datasheet = values["datasheet"].strip()
     return ExportRequest(
