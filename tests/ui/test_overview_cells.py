@@ -128,17 +128,6 @@ def test_few_errors_and_those_with_own_cells_are_shown(errors: set[int], few: se
     }
 
 
-def test_many_errors_show_where_they_are_dense() -> None:
-    every_tenth = range(0, 100_000, 10)
-    drawn = cells(failing_steps(100_000, *every_tenth), 40)
-    assert all(cell.errors and cell.content is CellContent.AGENT for cell in drawn)
-    denser = range(30_000, 40_000, 3)
-    drawn = cells(failing_steps(100_000, *every_tenth, *denser), 40)
-    error_cells = [number for number, cell in enumerate(drawn) if cell.content is CellContent.ERROR]
-    assert error_cells == [12, 13, 14, 15]
-    assert all(cell.errors for cell in drawn)
-
-
 @given(st.lists(st.booleans(), min_size=41, max_size=400), st.integers(1, 40))
 def test_the_most_frequent_of_many_errors_are_shown(failed: list[bool], height: int) -> None:
     total = len(failed)

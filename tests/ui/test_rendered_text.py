@@ -12,7 +12,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mast_tui.safe_text import safe_line
-from mast_tui.traces.library import read_file
 from mast_tui.ui.text.highlighting import (
     JSON,
     LANGUAGES,
@@ -23,8 +22,7 @@ from mast_tui.ui.text.highlighting import (
     Highlighter,
 )
 from mast_tui.ui.text.layout import BLOCK_CHARS, TextLayout, TextRow
-from mast_tui.ui.trace_view.span_view import DisplayedText, SpanView, text_format
-from tests.traces.checks import CORPUS, needs_corpus
+from mast_tui.ui.trace_view.span_view import DisplayedText, SpanView
 from tests.ui.counting_text import CountingText
 
 Named = list[tuple[str, str]]
@@ -373,33 +371,6 @@ def rows_from(layout: TextLayout, start: int, most: int) -> list[TextRow]:
     return rows
 
 
-def check_mapping(text: str, written: str, width: int, random: Random, most: int = 400) -> None:
-    displayed = DisplayedText(text, written)
-    layout = displayed.lay_out(width)
-    if displayed.pretty is not None and len(text) < 200_000:
-        displayed.pretty.whole()
-        layout = displayed.lay_out(width)
-    rows = rows_from(layout, random.randrange(len(layout.text) + 1), most)
-    cells = [
-        Cell(char, offset, displayed.to_source(offset))
-        for row in rows
-        for column, char in enumerate(row.shown)
-        for offset in [row.offset_at(column)]
-    ]
-    places = [cell.raw for cell in cells]
-    assert places == sorted(places)
-    for offset, group in groupby(cells, key=lambda cell: cell.raw):
-        raw = text[offset]
-        drawn = "".join(cell.drawn for cell in group).strip()
-        # An escape shows what it stands for; before it may be white space that is set out.
-        is_source = drawn == raw or drawn in safe_line(raw) or raw == "\\"
-        # The rule of a table is drawn as wide as its column.
-        assert not drawn or is_source or (raw == "-" and set(drawn) == {"-"}), offset
-    for _ in range(4 if cells else 0):
-        first, last = sorted(random.randrange(len(cells)) for _ in range(2))
-        check_marking(text, displayed, rows, cells, first, last)
-
-
 def check_marking(
     text: str, view: DisplayedText, rows: list[TextRow], cells: list[Cell], first: int, last: int
 ) -> None:
@@ -432,7 +403,30 @@ def check_marking(
 def test_marked_cells_quote_the_raw_text(
     text: str, written: str, width: int, random: Random
 ) -> None:
-    check_mapping(text, written, width, random)
+    displayed = DisplayedText(text, written)
+    layout = displayed.lay_out(width)
+    if displayed.pretty is not None and len(text) < 200_000:
+        displayed.pretty.whole()
+        layout = displayed.lay_out(width)
+    rows = rows_from(layout, random.randrange(len(layout.text) + 1), 400)
+    cells = [
+        Cell(char, offset, displayed.to_source(offset))
+        for row in rows
+        for column, char in enumerate(row.shown)
+        for offset in [row.offset_at(column)]
+    ]
+    places = [cell.raw for cell in cells]
+    assert places == sorted(places)
+    for offset, group in groupby(cells, key=lambda cell: cell.raw):
+        raw = text[offset]
+        drawn = "".join(cell.drawn for cell in group).strip()
+        # An escape shows what it stands for; before it may be white space that is set out.
+        is_source = drawn == raw or drawn in safe_line(raw) or raw == "\\"
+        # The rule of a table is drawn as wide as its column.
+        assert not drawn or is_source or (raw == "-" and set(drawn) == {"-"}), offset
+    for _ in range(4 if cells else 0):
+        first, last = sorted(random.randrange(len(cells)) for _ in range(2))
+        check_marking(text, displayed, rows, cells, first, last)
 
 
 @given(texts, formats, st.integers(0, 100), st.integers(0, 100))
@@ -451,22 +445,6 @@ def test_parts_are_the_same_from_any_offset(text: str, written: str, start: int,
         for offset in range(max(part.start, start), min(part.end, end))
     }
     assert actual == expected
-
-
-@needs_corpus
-@pytest.mark.slow
-def test_marked_cells_quote_the_raw_text_of_the_corpus() -> None:
-    random = Random(7)
-    spans = 0
-    for path in sorted(CORPUS.rglob("*")):
-        if not path.is_file() or path.suffix not in (".json", ".jsonl", ".traj", ".eval"):
-            continue
-        for trace in read_file(path, named=True).traces:
-            for index in range(len(trace) % 9, len(trace), 9):  # a ninth takes long enough
-                written = text_format(trace.span(index))
-                check_mapping(trace.text(index), written, 76, random, most=40)
-                spans += 1
-    assert spans > 400
 
 
 def test_a_huge_text_is_highlighted_in_part() -> None:
