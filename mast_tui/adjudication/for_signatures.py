@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mast_tui.gold import GoldTrace
     from mast_tui.reports.examples import Extras, LabelPassage
     from mast_tui.taxonomy.model import Taxonomy
+    from mast_tui.traces.model import Trace
     from mast_tui.workspace import Workspace
     from mast_tui.workspace.registers.pseudonyms import Pseudonyms
 
@@ -112,17 +113,20 @@ def extras_for(
     """
 
     orders: OrderOf = SpanOrders(workspace) if places else no_orders
-    # A trace is read once the text of one of its spans is needed.
-    trace_of: TraceOf = cache(traces_from_files(workspace)) if places else lambda _trace: None
     masks = trace_masks(workspace.study(taxonomy.ref))
+    read_trace: TraceOf = traces_from_files(workspace) if places else lambda _trace: None
+
+    @cache
+    def trace_of(trace_id: str) -> Trace | None:
+        trace = read_trace(trace_id)
+        return None if trace is None else trace.with_masks(masks)
 
     def text_of(trace_id: str, passage: LabelPassage) -> str:
         key, quote, start, end = passage
         if quote and masks is None:
             return quote
-        trace = trace_of(trace_id)
-        if trace is not None and masks is not None:
-            trace = trace.with_masks(masks)
+        # A trace is read once the text of one of its spans is needed, which a note never needs.
+        trace = None if key is None else trace_of(trace_id)
         if quote and masks is not None:
             return masked_quote(masks, trace, quote, key, start, end)
         index = None if trace is None or key is None else trace.index_of(key)
