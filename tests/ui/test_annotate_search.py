@@ -97,7 +97,7 @@ async def test_regular_expressions(pods: Path) -> None:
             assert "2 of 2" in on.message
             await on.press("escape", "g")
         await on.press("ctrl+t", *"p.d", "escape", "/", *"p.d")
-        assert "No span holds" in on.message
+        assert "No span contains" in on.message
         await on.press("escape", "g")
         await on.press("ctrl+t", *"po(")
         assert "Not a regular expression yet: missing )" in on.message
@@ -106,7 +106,7 @@ async def test_regular_expressions(pods: Path) -> None:
         assert "1 of 3" in on.message
         # The same once more as plain text.
         await on.press("ctrl+t")
-        assert "No span holds “po(d|x)”" in on.message
+        assert "No span contains “po(d|x)”" in on.message
 
 
 async def test_another_trace_has_no_search(pods: Path, tmp_path: Path) -> None:

@@ -541,7 +541,7 @@ class Search(ScreenPart):
         if not self._state.needle or self._search is None:
             return
         if not self._state.hits and self._is_done:
-            self._hints.say(f"No span holds {self._needle_text(40)}", error=True)
+            self._hints.say(f"No span contains {self._needle_text(40)}", error=True)
         elif self.line.display:
             self._hints.prompt(f"{self._status_text()} · Enter keeps{self._closing_hint}")
         else:

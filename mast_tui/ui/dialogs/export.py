@@ -377,8 +377,8 @@ def page_job(
             add_page(outputs, output, pages[0], markdown=file_format == "markdown")
         lines = ["Written:", f"{output}: {counted(len(pages), 'run')}, {label_counts_text(pages)}"]
         if run_pages.hidden:
-            note = hidden_traces_text(opened.annotator, len(run_pages.hidden))
-            lines += ["", _sentence(note)]
+            text = hidden_traces_text(opened.annotator, len(run_pages.hidden))
+            lines += ["", _sentence(text)]
         return "\n".join(one_line(line, 2000) for line in lines)
 
     return ExportJob(output, lambda outputs: check_path(outputs, output, is_folder), _add_files)
