@@ -70,6 +70,8 @@ async def test_matches_are_counted_and_visited(pods: Path) -> None:
         assert on.number == 4
         await on.press("enter", "j", "/", *"x", "backspace", *"pod")
         assert on.number == 2
+        await on.press("escape")
+        assert on.number == 5
 
 
 async def test_texts_of_timeline_rows_are_found(tmp_path: Path) -> None:
