@@ -101,7 +101,7 @@ async def test_half_typed_modes_take_all_keys(small: Path) -> None:
         await on.press("1", "3")
         assert on.labels == {("2.2", 1, 1), ("1.3", 1, 1)}
         await on.press("-", "3", "backspace")
-        assert on.message.startswith("absent: ▁ · type the first digit")
+        assert on.message.startswith("absent: ▁ · first digit")
         await on.press("backspace", "1", "1")
         assert ("1.1", 1, 1) in on.labels
         await on.undo_all()
