@@ -112,7 +112,7 @@ async def test_half_typed_modes_take_all_keys(small: Path) -> None:
             for key in EVERY_KEY if begun == "1" else SOME_KEYS:
                 if key not in moves and not key.isdigit() and key != "backspace":
                     await on.send(key)
-                    assert "does nothing here · type the" in on.message, (begun, key)
+                    assert "does nothing here · " in on.message, (begun, key)
                     assert state(on)[:-1] == asked[:-1], (begun, key)
             # The place may still be looked for, with the digit waiting.
             await on.press("j")
