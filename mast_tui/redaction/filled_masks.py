@@ -28,7 +28,7 @@ def filled_mask(name: str, number: int | str, secret: str) -> str:
         secret: The secret.
     """
     # The other parts are line breaks and further lines.
-    first_line, *other_parts = re.split(r"(\s*\n\s*)", secret)
+    first_line, *other_parts = re.split(r"(?<!\s)(\s*\n\s*)", secret)
     long_title = f"{name.replace(' ', '-')}·{number}"
     titles = (long_title, str(number), "")
     room = len(first_line) - 2 * len(FILLER)

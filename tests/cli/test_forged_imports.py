@@ -167,7 +167,7 @@ def test_import_refuses_all_files_if_one_erases_labels_and_decisions(
         "Imported as 1 event. The file contains 0 labels and 0 verdicts by zoe on 1 trace (mast@3)"
         in out
     )
-    assert "zoe: 1 trace begun" in out
+    assert "zoe: 1 start on a trace" in out
 
 
 @pytest.mark.parametrize(
@@ -395,7 +395,7 @@ def test_import_of_csv_reports_additions_to_existing_work(cli: Cli, tmp_path: Pa
     (tmp_path / "b.csv").write_text(head + rows)
     result = cli("import", "b.csv", "--format", "csv-long", "--allow-new")
     assert (
-        "bob: 2 labels added, 1 verdict added, 1 trace begun, 1 open trace added to, 1 trace"
+        "bob: 2 labels added, 1 verdict added, 1 start on a trace, 1 open trace added to, 1 fin"
         in result.out
     )
     second_document = cli.json("import", "b.csv", "--format", "csv-long")

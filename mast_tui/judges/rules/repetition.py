@@ -154,8 +154,9 @@ class _ChainCollector:
 
     def __init__(self) -> None:
         self.chains: list[_Chain] = []
-        self._open_chains: dict[tuple[str, str, str, str], _Chain] = {}
-        """The chains that a call may continue, by agent, tool, plain command and folder."""
+        self._open_chains = defaultdict[Effect, dict[tuple[str, str, str, str], _Chain]](dict)
+        """The chains that a call may continue, by effect, then by agent, tool, plain command and
+        folder."""
         self._unknown_count = 0
         self._after_change = False
         self._has_waited = False
@@ -164,11 +165,9 @@ class _ChainCollector:
 
     def end_chains(self, least_effect: Effect) -> None:
         """End the chains of calls with a weaker effect."""
-        self._open_chains = {
-            key: chain
-            for key, chain in self._open_chains.items()
-            if chain.first.effect >= least_effect
-        }
+        for effect, chains in self._open_chains.items():
+            if effect < least_effect:
+                chains.clear()
 
     def add(self, call: Call) -> None:
         """Add the next call to its chain, or begin a chain with it."""
@@ -179,10 +178,10 @@ class _ChainCollector:
         plain_command = _SPACE.sub(" ", _PRESENTATION.sub(" ", call.command)).strip()
         folder = _FOLDER.search(call.step.head)
         key = (call.agent, call.tool, plain_command, "" if folder is None else folder[1])
-        chain = self._open_chains.get(key)
+        chain = self._open_chains[call.effect].get(key)
         if call.changed:
             # After a change, every call may have a new result, except the same change again.
-            self._open_chains = {}
+            self._open_chains.clear()
             self._after_change = True
         elif call.effect is Effect.UNKNOWN:
             self.end_chains(Effect.UNKNOWN)
@@ -195,7 +194,7 @@ class _ChainCollector:
         else:
             chain.repetitions.append(call)
             chain.unknown_count = self._unknown_count - chain.unknown_before
-        self._open_chains[key] = chain
+        self._open_chains[call.effect][key] = chain
         # Such a call may have changed something, so later repetitions are less certain.
         self._unknown_count += call.effect is Effect.UNKNOWN
         self._previous = call

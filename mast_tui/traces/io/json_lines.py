@@ -22,7 +22,7 @@ _CONTINUATIONS: Final = ("{", "[", ",", ":")
 _EVENT_FIELD: Final = r"(?m)^(?:data: ?|(?:event|id|retry):.*|:.*)"
 _STRING_WITH_DOCUMENT: Final = rb'\s*"(?:\s|\\[nrt])*[{\[]'
 _HEAD_BYTES: Final = 1024
-_BEGINNING: Final = r'[\s\0\x1e\ufeff]*(?:[{\["]|(?:data|event|id|retry)?:)'
+_BEGINNING: Final = r"""[\s\0\x1e\ufeff]*(?:[{"]|\[(?=\s*[]\[{"'\d-])|(?:data|event|id|retry)?:)"""
 _LOG_BEGINNING: Final = rb"\s*\[(?:\d+[-:/]\d[^\]\n]*|[A-Z]+)\]"
 _JSON_LINE: Final = re.compile(r'(?m)^(?:\{\s*"|\[\s*[\[{"])')
 _MOST_TEXT_BEFORE: Final = 1 << 16
@@ -32,6 +32,7 @@ _LEAST_SHARE: Final = 0.75
 """The least share of the records in a file that begins with text."""
 
 _RECORD: Final = re.compile(r"[{\[]")
+_RECORD_IN_TEXT: Final = re.compile(r'[{\[](?=\s*["{\[\]}])')
 _OBJECT: Final = re.compile(r'\{(?=\s*")')
 _MOST_TRIES: Final = 100
 """The most beginnings of a record that are tried on a broken line."""
@@ -130,13 +131,25 @@ def split_records(data: bytes) -> list[bytes]:
     Returns:
         The text of each record on one line, as UTF-8; empty if most of the file is other text.
     """
-    text = _text_of_records(data)
+    text = as_utf8(data).decode("utf-8", "replace")
+    least_chars = 0.0
+    record_start = _RECORD
+    if begins_with_text(data[:_HEAD_BYTES]):
+        least_chars = _LEAST_SHARE * len(text)
+        record_start = _RECORD_IN_TEXT
+        first_line = _JSON_LINE.search(text, 0, _MOST_TEXT_BEFORE)
+        text = "" if first_line is None else text[first_line.start() :]
+    else:
+        text = _without_event_fields(text)
+    record_chars = 0
     records: list[bytes] = []
     decoder = json.JSONDecoder()
     pos = 0
     broken_count = 0
     while broken_count < _MOST_BROKEN_RECORDS:
-        bracket = _RECORD.search(text, pos)
+        if record_chars + len(text) - pos < least_chars:
+            return []  # at once, because most logs have some JSON
+        bracket = record_start.search(text, pos)
         if bracket is None:
             break
         begin = bracket.start()
@@ -153,8 +166,8 @@ def split_records(data: bytes) -> list[bytes]:
         # JSON strings escape their line feeds, so these are white space.
         record = text[begin:end].replace("\r", " ").replace("\n", " ")
         records.append(record.encode("utf-8", "replace"))
-    is_mostly_text = sum(map(len, records)) < _LEAST_SHARE * len(data)
-    return [] if is_mostly_text and begins_with_text(data[:_HEAD_BYTES]) else records
+        record_chars += len(record)
+    return [] if record_chars < least_chars else records
 
 
 def begins_with_text(head: bytes) -> bool:
@@ -167,12 +180,8 @@ def is_no_json(head: bytes) -> bool:
     return re.match(_LOG_BEGINNING, head) is not None
 
 
-def _text_of_records(data: bytes) -> str:
-    """Return the text of a file without the fields of events, from its first record on."""
-    text = as_utf8(data).decode("utf-8", "replace")
-    if begins_with_text(data[:_HEAD_BYTES]):
-        first_line = _JSON_LINE.search(text, 0, _MOST_TEXT_BEFORE)
-        return "" if first_line is None else text[first_line.start() :]
+def _without_event_fields(text: str) -> str:
+    """Return the text of a file without marks and the fields of server-sent events."""
     text = text.replace("\0", "").replace("\x1e", "\n").removeprefix("\ufeff")
     is_event_stream = text.lstrip()[:1] not in ("{", "[", '"')
     return re.sub(_EVENT_FIELD, "", text) if is_event_stream else text

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib import import_module
-from itertools import chain
 from typing import Final
 
 from mast_tui.traces.io.source import Source
@@ -49,22 +48,21 @@ def readers(binary: bool = False) -> Iterator[Reader]:
         yield from import_module(f"{__name__}.frameworks").FRAMEWORKS
 
 
-def recognising_readers(source: Source) -> Iterator[Reader]:
+def recognising_readers(source: Source, *, with_fallback: bool = False) -> Iterator[Reader]:
     """Yield the readers that recognise this file, the most specific first.
 
-    Plug-ins and the fallback follow only if no reader recognises a mark of its format.
+    Args:
+        source: The file.
+        with_fallback: Also yield plug-ins and the fallback, which need no mark of a format, if a
+            reader recognises a mark of its format.
     """
     is_recognised = False
     for reader in readers(source.is_binary):
         if reader.recognises(source):
             is_recognised = True
             yield reader
-    if not is_recognised:
-        yield from _readers_without_marks(source)
-
-
-def _readers_without_marks(source: Source) -> Iterator[Reader]:
-    """Yield the plug-ins and the fallback that recognise a file without the mark of a format."""
+    if is_recognised and not with_fallback:
+        return
     yield from (plugin for plugin in plugins() if plugin.recognises(source))
     if not source.is_binary:
         fallback = _import_reader(_FALLBACK_READER)
@@ -84,12 +82,7 @@ def read_recognised(source: Source) -> FileReport | None:
     first report is returned; if none recognises it, None.
     """
     first_report: FileReport | None = None
-    tried_readers: list[Reader] = []
-    # Readers without marks may understand a file that the others do not.
-    for reader in chain(recognising_readers(source), _readers_without_marks(source)):
-        if reader in tried_readers:
-            continue
-        tried_readers.append(reader)
+    for reader in recognising_readers(source, with_fallback=True):
         report = reader.read(source)
         if report.format is None and isinstance(reader, PluginReader):  # it has failed
             continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import count
@@ -293,7 +294,8 @@ def _whole_opencode_messages(
 
 def _messages_of_opencode_2_events(records: Sequence[SessionRecord]) -> list[SessionRecord]:
     """Return the messages in events of OpenCode 2, with the last version of each part."""
-    messages: dict[str, tuple[SessionRecord, dict[str, Any]]] = {}
+    messages: dict[str, tuple[SessionRecord, dict[str, object]]] = {}
+    parts_by_message = defaultdict[str, dict[str | None, dict[str, Any]]](dict)
     for record in records:
         kind, event = _opencode_event(record.value)
         if not kind.startswith(_OPENCODE_2_EVENT):
@@ -302,30 +304,35 @@ def _messages_of_opencode_2_events(records: Sequence[SessionRecord]) -> list[Ses
         subject = kind.removeprefix(_OPENCODE_2_EVENT).rstrip(".0123456789")
         time = event.get("timestamp")
         message_id = text_in(event, "assistantMessageID", "callID", "messageID") or record.location
-        new_message: dict[str, Any] = {
+        new_message: dict[str, object] = {
             "id": message_id,
             "type": "assistant",
             "sessionID": event.get("sessionID"),
             "time": {"created": time},
-            "parts": {},
         }
         _record, message = messages.setdefault(message_id, (record, new_message))
         if subject in _OPENCODE_2_TYPES:
-            message.update(event, **fields_of(event.get("prompt")), type=_OPENCODE_2_TYPES[subject])
+            message |= {**event, **fields_at(event, "prompt"), "type": _OPENCODE_2_TYPES[subject]}
         elif subject.startswith(("step.", "retried")):
-            message.update(event)
+            message |= event
         elif part_type := _OPENCODE_2_PART.match(subject):
-            part_id = first_in(event, "callID", "textID", "reasoningID")
+            part_id = text_in(event, "callID", "textID", "reasoningID")
             new_part = {"id": part_id, "text": "", "time": {"start": time}, "state": {}}
-            part = message["parts"].setdefault(part_id, new_part)
-            text = part["text"] + content_text(event.get("delta"))
-            part.update({"text": text, **event}, type=part_type[1] or "tool")
+            part = parts_by_message[message_id].setdefault(part_id, new_part)
+            part["type"] = part_type[1] or "tool"
+            part["text"] = text_in(event, "text") or part["text"] + content_text(event.get("delta"))
+            part["name"] = text_in(event, "name", "tool") or part.get("name")
             status = _OPENCODE_2_STATUSES.get(subject.rpartition(".")[2], "running")
             part["state"].update(event, status=status)
             part["time"]["completed"] = time
-        message["content"] = list(message["parts"].values())
     return [
-        replace(record, value=_from_opencode_2(message)) for record, message in messages.values()
+        replace(
+            record,
+            value=_from_opencode_2(
+                {**message, "content": list(parts_by_message[message_id].values())}
+            ),
+        )
+        for message_id, (record, message) in messages.items()
     ]
 
 
