@@ -91,7 +91,7 @@ def test_the_published_study_is_replayed(replay: Cli, tmp_path: Path) -> None:
     assert claims["mean recall 12.4 %"] == "reproduced"
     assert claims["5.3 modes per failed trace"] == "contradicted"
     assert all(claim["group"] == MODEL for claim in report["claims"])
-    by_rules = replay.json("report", "--labels", "judge:rules@4", "--rounds", "200")["claims"]
+    by_rules = replay.json("report", "--labels", "judge:rules@5", "--rounds", "200")["claims"]
     assert "1 of 14 modes judged" in [claim["reason"] for claim in by_rules]
     lengths = group["lengths"]
     rates = [figure["rate"] for figure in lengths["1.4"]["share"].values()]
