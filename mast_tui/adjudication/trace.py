@@ -58,7 +58,7 @@ _REFUSALS: Final = {
     ),
     Access.AGAIN: (
         "{adjudicator} is to label {trace_id} again: do that first, or take it on as adjudicator, "
-        "which cancels the repeat"
+        "which cancels the retest"
     ),
 }
 """The reason why a person may not adjudicate a trace, by the person's access to it."""

@@ -8,7 +8,7 @@ limited size.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import islice
@@ -24,7 +24,7 @@ from mast_tui.figures.agreement.report import agreement_json
 from mast_tui.labels import WHOLE_TRACE, Label, Severity, Target, VerdictValue
 from mast_tui.safe_text import display_lines, line_ranges, one_line, safe_line_map
 from mast_tui.session import Session, record_reveal, viewer_for_name
-from mast_tui.session.visibility import finished_or_judged_traces, library_view
+from mast_tui.session.visibility import library_view
 from mast_tui.taxonomy.model import OPEN_CODE_SLUG, Mode, Taxonomy
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Span, Trace
@@ -129,7 +129,7 @@ class MyLabelsCall(_ToolCall, frozen=True):
 
 
 class FiguresCall(_ToolCall, frozen=True):
-    """Show how far you agree with other annotators on the traces that you have finished. Your
+    """Show how far you agree with each other annotator on the traces that you have finished. Your
     finishes cannot be taken back after that."""
 
 
@@ -362,7 +362,7 @@ class AgentDesk:
         }
 
     def figures(self, _request: FiguresCall) -> Mapping[str, Any]:
-        """Return the agreement with other annotators on the traces that the agent finished.
+        """Return the agreement with each person on the traces that the agent finished.
 
         The workspace records that the agent has seen the others' labels on these traces.
 
@@ -376,35 +376,21 @@ class AgentDesk:
         if not own_traces:
             raise SessionError("finish a trace first; its figures are shown then")
         viewer.reveal(own_traces)
-        people = self._people_with_labels(own_traces)
         report = compute_agreement(
             self._workspace,
             self._taxonomy,
             # no resampling, because the answer has no intervals
-            ComparisonOptions(
-                annotators=(self._name, *people), traces=own_traces, places=False, rounds=0
-            ),
+            ComparisonOptions(traces=own_traces, places=False, rounds=0),
         )
-        document = agreement_json(report)
+        figures_by_pair = agreement_json(report)["agents"]
+        people = [person for agent, person in report.agents if agent == self._name]
         return {
             "finished_traces": len(own_traces),
             "other_annotators": len(people),
-            "pooled": document["pooled"],
-            "macro": document["macro"],
+            "agreement_with": {
+                one_line(person): figures_by_pair[f"{self._name}|{person}"] for person in people
+            },
         }
-
-    def _people_with_labels(self, trace_ids: Set[str]) -> list[str]:
-        """Return the people of the study with a label on one of the traces."""
-        ref = self._taxonomy.ref
-        traces_by_annotator = finished_or_judged_traces(self._workspace, ref)
-        excluded_names = self._workspace.outside_study(ref)
-        return [
-            info.name
-            for info in self._workspace.annotators()
-            if info.kind.is_person
-            and info.name not in excluded_names
-            and traces_by_annotator.get(info.name, frozenset()) & trace_ids
-        ]
 
     def label(self, request: LabelCall) -> Mapping[str, Any]:
         """Add, change or remove the label with the requested mode and target.

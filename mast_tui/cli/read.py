@@ -487,10 +487,10 @@ class LineReader:
             unread = sum(map(len, self._session.unread()))
             verb = "was" if unread == 1 else "were"
             self._say(
-                f"{counted(unread, 'span')} {verb} not read. o: open modes (without a verdict) "
-                "stay open, and agreement skips them,"
+                f"{counted(unread, 'span')} {verb} not read. o: modes without a verdict stay "
+                "open and count in no figure,"
             )
-            self._say("W: they become absent, and agreement counts them; any other key goes back")
+            self._say("W: they become absent (if you looked for each); any other key goes back")
             key = next(self._lines, "")
             # ``j`` was the key of earlier versions; scripts still send it.
             if key not in ("o", "W", "j"):

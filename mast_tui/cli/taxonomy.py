@@ -852,8 +852,8 @@ def _print_versions(document: Mapping[str, Any]) -> None:
     )
     print_table(columns, document["versions"])
     annotators = ", ".join(document["annotators"]) or "no one"
-    finish = "first" if document["pass"] == "1" else "last"
-    click.echo(f"{annotators}, {finish} finish; over all modes of a version together")
+    which = "first" if document["pass"] == "1" else "last"
+    click.echo(f"{annotators}, {which} finish; over all modes of a version together")
 
 
 def _same_traces_column(name: str, side: str, title: str) -> TableColumn[Mapping[str, Any]]:

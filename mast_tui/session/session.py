@@ -556,7 +556,7 @@ class Session:
         if change.changes_something:
             return self._commit_change(change)
         last = suggestions[-1]
-        return Change("answered so already", last.mode, last.target, last.evidence_key)
+        return Change("already answered like this", last.mode, last.target, last.evidence_key)
 
     def mark_read(self, keys: Iterable[str], ranges: Iterable[range] = ()) -> None:
         """Record that spans were read, unless they are recorded already or the pass is frozen.
@@ -853,8 +853,8 @@ class Session:
         """
         if self._passes.in_retest and self._passes.frozen:
             raise SessionError(
-                "this reading is finished and cannot be changed; undo reopens it, and opening "
-                "the trace again shows your labels on it"
+                "this retest is finished and cannot be changed; undo reopens it, and opening "
+                "the trace again shows all your labels on it"
             )
         return PendingChange(
             self._passes,

@@ -228,7 +228,7 @@ def visibility_json(viewer: Viewer, hidden: Sized) -> dict[str, dict[str, Any]]:
 
 
 def hidden_traces_text(name: str, count: int) -> str:
-    """Return a message that other people's labels are hidden on some traces, and until when.
+    """Return a message that labels are hidden on some traces, and until when.
 
     Args:
         name: The person from whom the labels are hidden.
@@ -238,8 +238,8 @@ def hidden_traces_text(name: str, count: int) -> str:
     # the person must not expect a retest.
     pronoun = "it" if count == 1 else "them"
     return (
-        f"other people's labels on {counted(count, 'trace')} are left out until {name} has "
-        f"finished all work on {pronoun}, or opens {pronoun} as adjudicator on the app's "
+        f"other people's or judges' labels on {counted(count, 'trace')} are left out until {name} "
+        f"has finished all work on {pronoun}, or opens {pronoun} as adjudicator on the app's "
         "adjudication or signatures screen"
     )
 

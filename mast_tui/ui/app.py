@@ -327,6 +327,9 @@ class MastApp(QueuedInputApp):
             session = await self.workspace.carry_out(lambda: opened.open(trace))
             if session is not None:
                 screen.attach(session)
+                find_text = partial(opened.earlier_content_text, session)
+                if text := await self.workspace.carry_out(find_text):
+                    self.say(text)
             else:
                 screen.workspace_failed()
                 self.input_queue.resume()

@@ -191,7 +191,7 @@ class SqliteFile(Database):
     def _has_same_files(self) -> bool:
         """Return whether the open database and log are still at their paths."""
         assert self.path is not None
-        database = _file_identity(self.path)
+        database = _file_identity(self.path, least_size=1)
         log = _file_identity(_log_of(self.path)) if self._has_log else None
         opened_database, opened_log = self._file_identities
         # SQLite makes the log at its first use. The first log found is the open one.
@@ -459,13 +459,13 @@ def _is_busy(error: sqlite3.OperationalError) -> bool:
     return error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
 
 
-def _file_identity(path: Path) -> _Identity | None:
-    """Return the device and inode of a file; None without a file."""
+def _file_identity(path: Path, least_size: int = 0) -> _Identity | None:
+    """Return the device and inode of a file; None without a file of so many bytes."""
     try:
         status = path.stat()
     except OSError:
         return None
-    return status.st_dev, status.st_ino
+    return (status.st_dev, status.st_ino) if status.st_size >= least_size else None
 
 
 def _log_of(path: Path) -> Path:

@@ -393,6 +393,7 @@ class Workspace:
     register_unknown_traces = writing(trace_register.register_unknown)
     find_trace = reading(trace_register.find)
     traces = reading(trace_register.traces)
+    earlier_contents = reading(trace_register.earlier_contents)
 
     def resolve_trace_path(self, stored: str) -> Path:
         """Return the path of a trace from the stored column ``path``."""

@@ -208,7 +208,7 @@ def test_a_page_shows_no_more_than_its_reader_may_see(cli: Cli, trace: Path) -> 
         resolve_blind(workspace, "newcomer", blind=True, taxonomy=MAST.ref)
     for name, options in (("run.html", ()), ("run.md", ("--markdown",))):
         result = cli.ok("page", trace, "-o", name, "--annotator", "newcomer", *options)
-        assert "other people's labels on 1 trace are left out" in result.err
+        assert "judges' labels on 1 trace are left out" in result.err
         content = Path(name).read_text("utf-8")
         for hidden in ("mira", "tomas", "carol", "judge:rules", "Outcome", "0.25", "one thing"):
             assert hidden not in content

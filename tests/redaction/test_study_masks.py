@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -95,6 +97,14 @@ def test_a_filled_mask_keeps_length_and_lines(
         start, end = with_whole_masks(masked, middle, middle + 1)
         assert start <= len(before)
         assert end >= len(before) + len(mask)
+
+
+async def test_without_its_workspace_a_masked_study_shows_no_trace(study: MaskedStudy) -> None:
+    with closing(sqlite3.connect(study.workspace)) as database:
+        database.execute("PRAGMA user_version = 9999")
+    async with stage(study.file, workspace=study.workspace, settled=False) as on:
+        await on.until(lambda: "cannot be shown" in on.text)
+        assert_nothing_shown(on.text)
 
 
 async def test_no_frame_of_the_app_shows_masked_texts(study: MaskedStudy) -> None:

@@ -93,9 +93,9 @@ async def test_search_while_typing(small: Path) -> None:
         assert on.labels == {("1.3", on.number, on.number)}
         await on.press("u", "escape", "g")
         await on.press("/", *"zebra", "enter")
-        assert "No span holds “zebra”" in on.message
+        assert "No span contains “zebra”" in on.message
         await on.press("n")
-        assert "No span holds “zebra”" in on.message
+        assert "No span contains “zebra”" in on.message
         await on.press("escape", "escape")
         assert isinstance(on.app.screen, LibraryScreen)
 

@@ -70,6 +70,8 @@ async def test_matches_are_counted_and_visited(pods: Path) -> None:
         assert on.number == 4
         await on.press("enter", "j", "/", *"x", "backspace", *"pod")
         assert on.number == 2
+        await on.press("escape")
+        assert on.number == 5
 
 
 async def test_texts_of_timeline_rows_are_found(tmp_path: Path) -> None:
@@ -97,7 +99,7 @@ async def test_regular_expressions(pods: Path) -> None:
             assert "2 of 2" in on.message
             await on.press("escape", "g")
         await on.press("ctrl+t", *"p.d", "escape", "/", *"p.d")
-        assert "No span holds" in on.message
+        assert "No span contains" in on.message
         await on.press("escape", "g")
         await on.press("ctrl+t", *"po(")
         assert "Not a regular expression yet: missing )" in on.message
@@ -106,7 +108,7 @@ async def test_regular_expressions(pods: Path) -> None:
         assert "1 of 3" in on.message
         # The same once more as plain text.
         await on.press("ctrl+t")
-        assert "No span holds “po(d|x)”" in on.message
+        assert "No span contains “po(d|x)”" in on.message
 
 
 async def test_another_trace_has_no_search(pods: Path, tmp_path: Path) -> None:

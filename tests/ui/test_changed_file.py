@@ -121,3 +121,14 @@ async def test_text_in_memory_is_shown_and_the_change_announced(tmp_path: Path) 
         assert PLAN in on.text
         (notice,) = on.notices
         assert notice.startswith(f"chat.json has changed: {CHANGES['pipe'][1]}.")
+
+
+async def test_labels_on_an_earlier_content_of_the_file_are_named(
+    small: Path, workspace: Path
+) -> None:
+    for messages, note in ((SMALL, ""), (SMALL[:-1], "has changed since you labelled it")):
+        write_trace(small, messages)
+        async with stage(small, workspace=workspace) as on:
+            assert note in "".join(on.notices)
+            assert not on.labels
+            await on.press("1", "3", "q")

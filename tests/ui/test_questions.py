@@ -101,7 +101,7 @@ async def test_half_typed_modes_take_all_keys(small: Path) -> None:
         await on.press("1", "3")
         assert on.labels == {("2.2", 1, 1), ("1.3", 1, 1)}
         await on.press("-", "3", "backspace")
-        assert on.message.startswith("absent: ▁ · type the first digit")
+        assert on.message.startswith("absent: ▁ · first digit")
         await on.press("backspace", "1", "1")
         assert ("1.1", 1, 1) in on.labels
         await on.undo_all()
@@ -112,7 +112,7 @@ async def test_half_typed_modes_take_all_keys(small: Path) -> None:
             for key in EVERY_KEY if begun == "1" else SOME_KEYS:
                 if key not in moves and not key.isdigit() and key != "backspace":
                     await on.send(key)
-                    assert "does nothing here · type the" in on.message, (begun, key)
+                    assert "does nothing here · " in on.message, (begun, key)
                     assert state(on)[:-1] == asked[:-1], (begun, key)
             # The place may still be looked for, with the digit waiting.
             await on.press("j")

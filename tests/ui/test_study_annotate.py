@@ -41,7 +41,7 @@ async def test_a_study_can_fix_the_answer_for_open_modes(team: TeamDir, answer: 
     async with stage(path, workspace=team.workspace) as on:
         await on.press("1", "3", "D")
         assert not missing(on.text, "Not read: #2 to #6", rule)
-        assert "agreement counts them" not in on.text
+        assert "only if you looked" not in on.text
         await on.press("o")
         assert on.session.finished
         assert on.message.startswith(

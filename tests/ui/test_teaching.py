@@ -169,4 +169,4 @@ async def test_a_correct_judge_has_nothing_to_learn(team: TeamDir) -> None:
             assert "Nothing changes" in last_message(on)
             await on.press("escape")
             await on.press("tab", "x")
-            assert "agree that the mode shows" in last_message(on)
+            assert "agree that the mode is present" in last_message(on)

@@ -155,5 +155,7 @@ def test_rows_name_agent_and_tool_once_and_escape_controls() -> None:
     assert row_text(replace(TOOL_SPAN, preview="creates a.py")) == "create creates a.py"
     assert actor_text(replace(TOOL_SPAN, kind=SpanKind.LOG), "log".ljust(7), 15).split() == ["log"]
     assert actor_text(TOOL_SPAN, "log", 15).split() == ["log", "tool"]
+    message = replace(TOOL_SPAN, kind=SpanKind.MESSAGE)
+    assert actor_text(message, "Computer_terminal", 22) == "Computer_terminal".ljust(22)
     span = replace(TOOL_SPAN, name=None, preview="\x1b[31mred\x1b[0m \x1b[2J")
     assert row_text(span) == "red ␛[2J"

@@ -164,8 +164,8 @@ def test_versions_and_dates_come_with_labels(tmp_path: Path) -> None:
         "version is '1.9' in one row and '2.0' in another",
     ]
     header, row = write_csv_wide([TraceWork("ann", "t1", MAST.ref)], {"t1": trace}, MAST).split()
-    assert header.endswith(",version")
-    assert row.endswith(",1.9")
+    assert header.endswith(",version,date")
+    assert row.endswith(",1.9,2026-03-01T00:00:00+00:00")
     for record in (TraceRecord("t", version="1.2", started=3.5), TraceRecord("t", started=MARCH)):
         values = json.loads(json.dumps(to_builtins(TraceLine.of(record, {}))))
         assert read(values, TraceLine, "trace").trace_record() == record

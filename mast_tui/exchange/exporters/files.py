@@ -699,12 +699,10 @@ def _add_labels(
     """Add the file with the text of ``text_of``, and return the counts."""
     request.stage("Reading the labels")
     all_work = _requested_work(request)
-    exported_work = reveal_work(request.viewer, all_work)
-    trace_ids = {work.trace_id for work in exported_work}
-    hidden = {work.trace_id for work in all_work} - trace_ids
+    exported_work, hidden = reveal_work(request.viewer, all_work)
     counts: Counts = {
         "taxonomy": request.taxonomy.ref,
-        "traces": len(trace_ids),
+        "traces": len({work.trace_id for work in exported_work}),
         "labels": sum(len(work.labels) for work in exported_work),
         **visibility_json(request.viewer, hidden),
     }
@@ -802,12 +800,16 @@ def tool_scores_text(labels: LabelsToWrite) -> LabelText:
     }
 
 
-def reveal_work(viewer: Viewer, all_work: Sequence[TraceWork]) -> list[TraceWork]:
+def reveal_work(viewer: Viewer, all_work: Sequence[TraceWork]) -> tuple[list[TraceWork], set[str]]:
     """Return the work that the viewer may see, and record the work of others as seen.
 
     Args:
         viewer: The user of the export.
         all_work: The work of annotators and judges.
+
+    Returns:
+        The visible work, and the ids of the traces with hidden work. A pass without content that
+        is not finished does not count as hidden.
     """
     others_work = [
         work
@@ -827,7 +829,13 @@ def reveal_work(viewer: Viewer, all_work: Sequence[TraceWork]) -> list[TraceWork
             return may_see_judges(work.trace_id)
         return viewer.may_see_others(work.trace_id)
 
-    return [work for work in all_work if is_visible(work)]
+    hidden = {
+        work.trace_id
+        for work in all_work
+        if not is_visible(work)
+        and (work.labels or work.verdicts or work.notes or work.finished_at is not None)
+    }
+    return [work for work in all_work if is_visible(work)], hidden
 
 
 def without_hidden_outcome(

@@ -659,10 +659,9 @@ class RunPages:
             finished_only=False,
             trace_id=trace_id,
         )
-        all_work = [work for work in selection if work.labels or work.verdicts or work.notes]
-        works = reveal_work(viewer, all_work)
-        if len(works) < len(all_work):
-            self.hidden.add(trace_id)
+        visible_work, hidden = reveal_work(viewer, selection)
+        self.hidden |= hidden
+        works = [work for work in visible_work if work.labels or work.verdicts or work.notes]
         return works if self._pseudonyms is None else pseudonymous(works, self._pseudonyms)
 
     def _visible_gold(self, trace_id: str, trace: Trace, viewer: Viewer) -> GoldTrace | None:

@@ -22,7 +22,7 @@ _CONTINUATIONS: Final = ("{", "[", ",", ":")
 _EVENT_FIELD: Final = r"(?m)^(?:data: ?|(?:event|id|retry):.*|:.*)"
 _STRING_WITH_DOCUMENT: Final = rb'\s*"(?:\s|\\[nrt])*[{\[]'
 _HEAD_BYTES: Final = 1024
-_BEGINNING: Final = r'[\s\0\x1e\ufeff]*(?:[{\["]|(?:data|event|id|retry)?:)'
+_BEGINNING: Final = r"""[\s\0\x1e\ufeff]*(?:[{"]|\[(?=\s*[]\[{"'\d-])|(?:data|event|id|retry)?:)"""
 _LOG_BEGINNING: Final = rb"\s*\[(?:\d+[-:/]\d[^\]\n]*|[A-Z]+)\]"
 _JSON_LINE: Final = re.compile(r'(?m)^(?:\{\s*"|\[\s*[\[{"])')
 _MOST_TEXT_BEFORE: Final = 1 << 16

@@ -220,3 +220,44 @@ def name_in(value: Fields, *fields: str) -> str | None:
 def identifier_in(value: Fields, *fields: str) -> str | None:
     """Return the first id, a text or an integer, among the values of some fields as a text."""
     return next((text for field in fields if (text := identifier(value.get(field)))), None)
+
+
+_FOREIGN_FIELD_SETS: Final[tuple[frozenset[str], ...]] = tuple(
+    map(
+        frozenset,
+        (
+            ("trajectory", "history", "info"),
+            ("steps", "agent"),
+            ("steps", "schema_version"),
+            ("eval", "samples"),
+            ("cells", "nbformat"),
+            ("sessionId", "uuid"),
+            ("session_id", "type", "message"),
+            ("type", "payload"),
+            ("run_type",),
+            ("dotted_order",),
+            ("observations",),
+            ("op_name",),
+            ("span_attributes",),
+            ("span_data",),
+            ("span_id",),
+            ("spans",),
+            ("traceId",),
+            ("resourceSpans",),
+            ("resource_spans",),
+        ),
+    )
+)
+"""The fields of formats that have messages and their own reader, unlike a list of messages."""
+
+_FOREIGN_LIST_FIELDS: Final = frozenset({"trajectory", "steps", "samples", "observations", "spans"})
+"""The fields of ``_FOREIGN_FIELD_SETS`` that must be lists, as message records have texts there."""
+
+
+def is_of_other_format(record: Fields) -> bool:
+    """Return whether a record has the fields of a format with its own reader, no message list."""
+    return any(
+        fields <= record.keys()
+        and all(isinstance(record[field], list) for field in fields & _FOREIGN_LIST_FIELDS)
+        for fields in _FOREIGN_FIELD_SETS
+    )

@@ -24,7 +24,7 @@ from mast_tui.traces.io.source import RecordsSource, Source
 from mast_tui.traces.model import FileReport, Problem, Thread, Trace
 from mast_tui.traces.readers import read_recognised, read_text
 from mast_tui.traces.readers.codex import reader as codex
-from mast_tui.traces.readers.json_fields import items_of
+from mast_tui.traces.readers.json_fields import is_of_other_format, items_of
 from mast_tui.traces.scan.big_documents import BIG_BYTES, BIG_DOCUMENTS, BigDocuments
 from mast_tui.traces.scan.file_kinds import kind_by_name
 
@@ -314,9 +314,6 @@ def _record_lists(document: object, is_inner: bool = False) -> Iterator[tuple[li
     after them stands for values that are not the objects of a list. Logfire's records between a
     program and Claude Code are in the field ``messages``.
     """
-    # A local import, because few files need it.
-    from mast_tui.traces.readers.chat.containers import is_of_other_format
-
     values = items_of(document)
     is_object = isinstance(document, dict)
     if isinstance(document, dict):

@@ -140,7 +140,7 @@ EVERYWHERE: Final = (
         "app.show('open_codes')",
     ),
     _everywhere("back", "escape", "back", "Leave what is open, or go back", hint=93),
-    _everywhere("close", "q", "close", "Close what is open; in the library ask whether to quit"),
+    _everywhere("close", "q", "close", "Close what is open; else, in the library, ask to quit"),
     _everywhere(
         "help",
         "? f1",

@@ -930,7 +930,7 @@ class AdjudicateScreen(BaseScreen):
         """Decide that the mode is unsure. For places, show the possible keys instead."""
         key_of = self.mast.key_of
         place_answers_text = (
-            f"A place is taken or not: a side, {key_of('adjudicate.both')} both, "
+            f"A place cannot be unsure: take a side, {key_of('adjudicate.both')} both, "
             f"{key_of('adjudicate.nobody')} none, {key_of('adjudicate.boundary')} moves it"
         )
         self._decide_at_cursor(

@@ -302,12 +302,18 @@ class Search(ScreenPart):
         self._screen.set_focus(self._timeline)
 
     def end(self) -> bool:
-        """Remove the matches and close the line; return False if there was neither."""
+        """Remove the matches and close the line; return False if there was neither.
+
+        From the line, the cursor returns to the span where the line was opened.
+        """
         was_active = bool(self._state.needle) or self.line.display
+        opening = self._index_at_opening if self.line.has_focus else None
         self._regex = False
         self.line.value = ""
         self.close()
         self.start(needle="")
+        if opening is not None and self._state.has_spans and opening != self._state.index:
+            self._timeline.move_to_span(opening)
         return was_active
 
     def clear(self) -> None:
@@ -541,7 +547,7 @@ class Search(ScreenPart):
         if not self._state.needle or self._search is None:
             return
         if not self._state.hits and self._is_done:
-            self._hints.say(f"No span holds {self._needle_text(40)}", error=True)
+            self._hints.say(f"No span contains {self._needle_text(40)}", error=True)
         elif self.line.display:
             self._hints.prompt(f"{self._status_text()} · Enter keeps{self._closing_hint}")
         else:

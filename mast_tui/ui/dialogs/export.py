@@ -86,12 +86,14 @@ class ExportFormats(FinderDialog):
     """A dialog that returns the format of an export, or None."""
 
     def __init__(self, report: ReportToWrite | RunsToWrite | None = None) -> None:
-        """List the formats, those of ``report`` first."""
-        choices = [
+        """List the formats: first those of a report on screen, last those of runs."""
+        choices = [FinderChoice(row.name, row.name, row.title) for row in EXPORT_FORMATS.values()]
+        screen_choices = [
             FinderChoice(name, name, screen_format.description)
             for name, screen_format in _screen_formats(report).items()
         ]
-        choices += [FinderChoice(row.name, row.name, row.title) for row in EXPORT_FORMATS.values()]
+        position = 0 if isinstance(report, ReportToWrite) else len(choices)
+        choices[position:position] = screen_choices
         super().__init__("Export as", choices, placeholder="a format, or what it holds")
 
 
@@ -377,8 +379,8 @@ def page_job(
             add_page(outputs, output, pages[0], markdown=file_format == "markdown")
         lines = ["Written:", f"{output}: {counted(len(pages), 'run')}, {label_counts_text(pages)}"]
         if run_pages.hidden:
-            note = hidden_traces_text(opened.annotator, len(run_pages.hidden))
-            lines += ["", _sentence(note)]
+            text = hidden_traces_text(opened.annotator, len(run_pages.hidden))
+            lines += ["", _sentence(text)]
         return "\n".join(one_line(line, 2000) for line in lines)
 
     return ExportJob(output, lambda outputs: check_path(outputs, output, is_folder), _add_files)

@@ -228,7 +228,7 @@ def version_test_text(alignment: JudgeAlignment) -> str:
     if test.earlier:
         sentences.append(
             f"These traces have measured {counted(test.earlier, 'version')} before: they are used "
-            "up, and this figure leans upwards. Only new traces tell."
+            "up, and this figure may be too high. Only new traces show how good it is."
         )
     return " ".join(sentences)
 

@@ -780,7 +780,7 @@ class ComparisonScreen(OpensTraces):
         if case is None or comparison is None:
             return
         if case.outcome is PresentSide.BOTH:
-            self.hints.say("Judge and people agree that the mode shows here")
+            self.hints.say("Judge and people agree that the mode is present here")
             return
         mode = self.mast.taxonomy.mode(case.mode)
         is_missed = case.outcome is PresentSide.SECOND  # only the gold says present

@@ -447,7 +447,9 @@ class LibraryScreen(MainScreen):
             self._describe(unreadable_file.path, "not read", unreadable_file.message)
         elif row is not None and trace is not None:
             title = f"{row.name} · {row.trace_id}"
-            self._describe(title, trace.format, self._facts_text(row, trace))
+            # The filter also finds what the list does not show, or not in a narrow window.
+            names = dict.fromkeys((trace.format, row.system, row.benchmark, row.task_id))
+            self._describe(title, " · ".join(filter(None, names)), self._facts_text(row, trace))
         else:
             self._about_pane.show_text("")
 

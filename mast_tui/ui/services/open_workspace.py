@@ -14,6 +14,7 @@ from msgspec import Struct, field, structs
 from platformdirs import user_data_path
 
 from mast_tui.labels import AnnotatorKind, checked_person
+from mast_tui.safe_text import one_line
 from mast_tui.session import (
     LibraryEntry,
     QueueItem,
@@ -67,6 +68,21 @@ class OpenWorkspace(Struct):
         # ``Session.open`` has already read the annotator's own work.
         session.show_state(session.read_state(with_own_work=False))
         return session
+
+    def earlier_content_text(self, session: Session) -> str:
+        """Return a message on the annotator's labels on an earlier content of the trace's file.
+
+        The text is empty if there are none, or if the present trace is labelled.
+        """
+        if session.current is not None or self.workspace.path is None:
+            return ""
+        earlier_ids = self.workspace.earlier_contents(session.trace_id, session.annotator)
+        if not earlier_ids:
+            return ""
+        return (
+            "This file has changed since you labelled it: your labels stay in the workspace, on "
+            f"{one_line(', '.join(earlier_ids))}"
+        )
 
     def study(self) -> Study | None:
         """Return the study under the taxonomy, or None."""

@@ -158,7 +158,9 @@ def _may_mask_texts(options: AppOptions) -> bool:
     import sqlite3
 
     query = "SELECT 1 FROM studies WHERE json_extract(document, '$.redact') LIMIT 1"
-    address = f"{path.absolute().as_uri()}?mode=ro"
+    # SQLite would leave a log beside a file that cannot be written, unless it is immutable.
+    immutable = "" if os.access(path, os.W_OK) else "&immutable=1"
+    address = f"{path.absolute().as_uri()}?mode=ro{immutable}"
     try:
         with closing(sqlite3.connect(address, uri=True)) as connection:
             return connection.execute(query).fetchone() is not None
@@ -169,16 +171,12 @@ def _may_mask_texts(options: AppOptions) -> bool:
 
 
 def _workspace_file(options: AppOptions) -> Path | None:
-    """Return the file of the workspace; None if it is missing, or cannot be opened for writing.
-
-    SQLite would leave a log beside a file that cannot be written.
-    """
+    """Return the file of the workspace, or None if it does not exist."""
     if options.workspace is not None:
         paths = [Path(options.workspace).expanduser()]
     else:
         paths = [folder / _WORKSPACE for folder in (Path.cwd(), *Path.cwd().parents)]
-    path = next((path for path in paths if path.is_file()), None)
-    return path if path is not None and os.access(path, os.W_OK) else None
+    return next((path for path in paths if path.is_file()), None)
 
 
 class TraceService:

@@ -252,8 +252,12 @@ class WorkspaceService:
 
         Args:
             reason: The reason.
-            masks: The masks of the study over the texts of traces; None if it masks nothing.
+            masks: The masks of the study over the texts of traces; None if they are not known.
         """
+        is_server = "://" in (self._app.options.workspace or "")
+        if masks is None and self._app.traces.awaits_masks and not is_server:
+            self._refuse_without_masks(reason)
+            return
         self._continue_without_workspace(reason, masks)
         self._app.ask_key(
             "The workspace could not be opened",

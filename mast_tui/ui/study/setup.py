@@ -60,6 +60,7 @@ SAMPLE: Final = (
         "sample",
         "sample",
         "The number of these traces to draw, each with the same chance. Empty: all of them.",
+        placeholder="all of them",
     ),
     Field(
         "over",

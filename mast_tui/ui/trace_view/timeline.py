@@ -266,6 +266,8 @@ def _without_middles(lines: Sequence[str], cells: int) -> list[str]:
 def actor_text(span: Span, name: str | None, cells: int) -> str:
     """Return the name of the agent and the kind of a span, padded to a width.
 
+    The kind ``agent`` is left out if the name needs its cells.
+
     Args:
         span: The span.
         name: The shortened name; None to show the kind only.
@@ -275,6 +277,8 @@ def actor_text(span: Span, name: str | None, cells: int) -> str:
     # An agent may be called ``user`` or ``system``, like a kind. The word is shown once.
     if name is None or name.rstrip() == kind:
         return set_cell_size(kind, cells)
+    if kind == "agent" and cell_len(name.rstrip()) > cells - KIND_CELLS - 1:
+        return set_cell_size(name, cells)
     return f"{set_cell_size(name, cells - KIND_CELLS - 1)} {set_cell_size(kind, KIND_CELLS)}"
 
 
@@ -506,13 +510,13 @@ class TimelineLines(VirtualLines):
             return distinct_names(self.facts.agents, cells)
         return {}
 
-    def _agent_name(self, span: Span, cells: int) -> str | None:
+    def _agent_name(self, span: Span, columns: Columns) -> str | None:
         """Return the shortened name of a span's agent; None if the trace has only one agent."""
-        names = self._agent_names(cells)
-        if not names:
+        if not self._agent_names(columns.agent):
             return None
+        cells = columns.actor if span.kind is SpanKind.MESSAGE else columns.agent
         # A span that is not indexed yet may have another agent.
-        return names.get(span.agent, padded(one_line(span.agent), cells))
+        return self._agent_names(cells).get(span.agent, padded(one_line(span.agent), cells))
 
     def _is_unread(self, row: int) -> bool:
         """Check if a row shows an unread span; False for the row of a fold."""
@@ -639,7 +643,7 @@ class TimelineLines(VirtualLines):
             segments.append(Segment(time, quiet_style))
         if columns.bar:
             segments.append(Segment(f"{_bar_text(span, self.facts)} ", quiet_style))
-        actor = actor_text(span, self._agent_name(span, columns.agent), columns.actor)
+        actor = actor_text(span, self._agent_name(span, columns), columns.actor)
         segments.append(Segment(f"{actor} ", base_style + self._actor_style(span)))
         full_text = row_text(span)
         text_cells = columns.text_cells(width, tail_cells)

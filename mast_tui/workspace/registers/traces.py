@@ -170,6 +170,31 @@ def traces(connection: Connection, trace_id: str | None = None) -> tuple[TraceRe
     return tuple(of_row(row, folder) for row in connection.execute(statement).mappings())
 
 
+def earlier_contents(connection: Connection, trace_id: str, annotator: str) -> tuple[str, ...]:
+    """Return the traces that an annotator has labelled in the same file when it had other content.
+
+    Args:
+        connection: An open connection.
+        trace_id: The id of the present trace.
+        annotator: The annotator.
+    """
+    present = _TABLE.alias("present")
+    statement = (
+        select(_TABLE.c.id)
+        .join(present, present.c.path == _TABLE.c.path)
+        .where(
+            present.c.id == trace_id,
+            _TABLE.c.id != trace_id,
+            _TABLE.c.record.is_not_distinct_from(present.c.record),
+            _TABLE.c.id.in_(
+                select(schema.passes.c.trace_id).where(schema.passes.c.annotator == annotator)
+            ),
+        )
+        .order_by(_TABLE.c.id)
+    )
+    return tuple(connection.execute(statement).scalars())
+
+
 def _shorter_files_of_stem(connection: Connection, identity: TraceIdentity) -> list[TraceRecord]:
     """Return the stored traces of shorter files with the same stem in their ids.
 

@@ -18,6 +18,7 @@ from mast_tui.traces.readers.json_fields import (
     fields_at,
     fields_of,
     first_in,
+    is_of_other_format,
     items_of,
     json_in,
     kind_of,
@@ -61,37 +62,6 @@ _ORDINARY_STOP_REASONS: Final = name_set("""
     complete completed end_turn eos function_call stop stop_sequence tool-calls tool_call tool_calls
     tool_use
 """)
-
-_FOREIGN_FIELD_SETS: Final[tuple[frozenset[str], ...]] = tuple(
-    map(
-        frozenset,
-        (
-            ("trajectory", "history", "info"),
-            ("steps", "agent"),
-            ("steps", "schema_version"),
-            ("eval", "samples"),
-            ("cells", "nbformat"),
-            ("sessionId", "uuid"),
-            ("session_id", "type", "message"),
-            ("type", "payload"),
-            ("run_type",),
-            ("dotted_order",),
-            ("observations",),
-            ("op_name",),
-            ("span_attributes",),
-            ("span_data",),
-            ("span_id",),
-            ("spans",),
-            ("traceId",),
-            ("resourceSpans",),
-            ("resource_spans",),
-        ),
-    )
-)
-"""The fields that show another format; its records have messages too, but another reader."""
-
-_FOREIGN_LIST_FIELDS: Final = frozenset({"trajectory", "steps", "samples", "observations", "spans"})
-"""The fields of ``_FOREIGN_FIELD_SETS`` that must be lists, as message records have texts there."""
 
 _CHECKED_COUNT: Final = 20
 
@@ -596,12 +566,3 @@ def _json_object(value: object) -> Fields | None:
     if isinstance(value, str) and value.lstrip()[:1] == "{":
         value = json_in(value)
     return value if isinstance(value, Mapping) else response_in_stream(value)
-
-
-def is_of_other_format(record: Fields) -> bool:
-    """Return whether a record has the fields of a format with its own reader."""
-    return any(
-        fields <= record.keys()
-        and all(isinstance(record[field], list) for field in fields & _FOREIGN_LIST_FIELDS)
-        for fields in _FOREIGN_FIELD_SETS
-    )
