@@ -249,17 +249,8 @@ KEY_LINES: Final = (
 
 def test_a_private_key_is_masked_with_any_line_prefix() -> None:
     masks_of_key = Masks(Redaction.personal(), b"key")
-    for prefix in (
-        "{n:6}\t",
-        "{n:5}→",
-        "-",
-        "+",
-        "> ",
-        "| ",
-        "id_rsa:",
-        "home/me/id_rsa:{n}:",
-        "  ",
-    ):
+    prefixes = ("{n:6}\t", "{n:5}→", "-", "+", "> ", "| ", "id_rsa:", "home/me/id_rsa:{n}:", "  ")
+    for prefix in prefixes:
         lines = [prefix.format(n=number) + line for number, line in enumerate(KEY_LINES, 1)]
         masked = masks_of_key.text("\n".join(["before", *lines, "all is well"]))
         assert masked.startswith("before\n")

@@ -64,10 +64,7 @@ from mast_tui.exchange.trace_files import TextsOf, TextSpan, redacted_from_files
 from mast_tui.figures.agreement.report import Agreement, agreement_figures, agreement_json
 from mast_tui.figures.judge.input import GoldReference, JudgeInput, judge_input_from_workspace
 from mast_tui.figures.judge.report import JudgeReport, judge_json, judge_report
-from mast_tui.figures.source.agreement import (
-    span_input_from_workspace,
-    study_from_workspace,
-)
+from mast_tui.figures.source.agreement import span_input_from_workspace, study_from_workspace
 from mast_tui.figures.spans.report import span_figures
 from mast_tui.labels import GOLD, AnnotatorKind, Target, TraceWork, VerdictValue, is_judge
 from mast_tui.output_files import Outputs, is_stream
@@ -425,8 +422,7 @@ def _reveal_gold(
 ) -> tuple[list[GoldWithSides], Counts]:
     """Return the gold of the visible traces, and the JSON values on hidden traces.
 
-    Hidden outcomes are left out. The viewer's history records the traces as
-    seen.
+    Hidden outcomes are left out. The viewer's history records the traces as seen.
 
     Raises:
         MastError: There is no gold, or the viewer may see none of it.
