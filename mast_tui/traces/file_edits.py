@@ -61,7 +61,13 @@ _IN_PLACE_OPTION: Final = re.compile(r"-[a-zA-Z]*i|--in-place")
 _REDIRECTION: Final = re.compile(r"""(>{1,2})\s*('[^'\n]+'|"[^"\n]+"|[^\s<>|;&]+)""")
 _OPEN_FILE: Final = re.compile(r"\[File: (.{1,1000}?) \(\d+ lines total\)\]")
 _LINES: Final = re.compile(r"edit (\d+):(\d+)\s*\n(.*)", re.DOTALL)
-_REFUSED: Final = ("Your proposed edit has introduced", "No replacement was performed")
+_REFUSED: Final = (
+    "Your proposed edit has introduced",
+    "Your edit was not applied",
+    "No replacement was performed",
+    "File already exists at: ",
+    "Invalid `",
+)
 _EDITING_WORDS: Final = ("create ", "edit ", "insert ", "str_replace_editor ")
 """The beginnings of SWE-agent's commands that edit files."""
 
@@ -166,7 +172,7 @@ def file_edits(trace: Trace, end: int) -> list[FileEdit]:
 
     Args:
         trace: The trace.
-        end: The index after the last span to examine.
+        end: The index after the last call to examine. Its result may follow.
 
     Raises:
         OSError: A text cannot be read any more.
@@ -174,9 +180,11 @@ def file_edits(trace: Trace, end: int) -> list[FileEdit]:
     edits_by_call: dict[str, list[FileEdit]] = {}
     unanswered_calls: set[str] = set()
     file_in_editor = ""
-    for index in range(end):
+    for index in range(len(trace)):
+        if index >= end and not unanswered_calls:
+            break
         span = trace.span(index)
-        if span.kind is SpanKind.TOOL_CALL:
+        if span.kind is SpanKind.TOOL_CALL and index < end:
             edits = _edits_of_call(trace, span)
             if edits:
                 edits_by_call[span.key] = edits

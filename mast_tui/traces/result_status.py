@@ -52,7 +52,10 @@ _TESTS_FAILED: Final = r"""(?x)(?<![\d.])[1-9]\d{0,6}[ ](?:failed|errors?)\b[^=]
 _REFUSED: Final = re.compile(
     r"""\s*(?:
         Your[ ]proposed[ ]edit[ ]has[ ]introduced[ ]new[ ]syntax[ ]error
+      | Your[ ]edit[ ]was[ ]not[ ]applied\b
       | No[ ]replacement[ ]was[ ]performed\b
+      | File[ ]already[ ]exists[ ]at:[ ]
+      | Invalid[ ]`(?:path|insert_line)`[ ]parameter\b
       | Execution[ ]failed\b
       | (?:The[ ])?(?:command|execution|tool|request)[ ](?:execution[ ])?timed[ ]out\b
       | <(?:tool_use_)?error>
