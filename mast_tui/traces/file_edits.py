@@ -29,12 +29,12 @@ _MAX_COMPARED_LINES: Final = 400
 """The most lines of a text that is compared line by line."""
 
 _PATH_KEYS: Final = ("file_path", "filePath", "path", "filename", "target_file", "notebook_path")
-_FULL_TEXT_KEYS: Final = ("file_text", "content", "contents", "new_source")
+_FULL_TEXT_KEYS: Final = ("file_text", "content", "contents")
 _OLD_TEXT_KEYS: Final = ("old_string", "old_str", "oldString", "oldText", "old_text")
 _NEW_TEXT_KEYS: Final = ("new_string", "new_str", "newString", "newText", "new_text", "insert_text")
 _REPLACE_ALL_KEYS: Final = ("replace_all", "replaceAll", "allow_multiple")
-_WRITERS: Final = re.compile(r"write|create|save|notebook", re.IGNORECASE)
-_PATCH_FILE: Final = re.compile(r"\*\*\* (Add|Update|Delete) File: (.+)")
+_WRITERS: Final = re.compile(r"write|create|save", re.IGNORECASE)
+_PATCH_FILE: Final = re.compile(r"\*\*\* (Add|Update|Delete|Move)(?: File| to): (.+)")
 _DIFF_FILE: Final = re.compile(r"^--- (?:a/)?(\S+).*\n\+\+\+ (?:b/)?(\S+).*$", re.MULTILINE)
 _HEREDOC: Final = re.compile(
     r"(?:cat|tee)\b(?P<before>[^\n|;&]*?)<<-?\s*(?P<quote>['\"]?)(?P<end>\w+)(?P=quote)"
@@ -46,7 +46,7 @@ _INPUT_TEXT: Final = re.compile(
 )
 """A text after ``<<`` that a shell command reads."""
 
-_COMMAND_KEYS: Final = ("command", "cmd", "script")
+_COMMAND_KEYS: Final = ("command", "cmd", "script", "keystrokes")
 """The arguments that hold a shell command, as text or as a list of words."""
 
 _SEPARATORS: Final = frozenset({";", "&&", "||", "|", "&", "(", ")"})
@@ -67,6 +67,7 @@ _REFUSED: Final = (
     "No replacement was performed",
     "File already exists at: ",
     "Invalid `",
+    "apply_patch verification failed",
 )
 _EDITING_WORDS: Final = ("create ", "edit ", "insert ", "str_replace_editor ")
 """The beginnings of SWE-agent's commands that edit files."""
@@ -122,7 +123,7 @@ class FileEdit:
         full_text: The text of the file after the call; None if the call changes only parts.
         deleted: True if the call deletes the file.
         failed: True if the result of the call is an error, or refuses the edit.
-        command: A shell command with an unknown effect on the text; else empty.
+        command: A command with an unknown effect on the text; else empty.
         from_shell: True if a shell command has deleted or changed the file.
     """
 
@@ -155,7 +156,7 @@ class FileEdit:
         """
         if self.failed:
             return text
-        if self.deleted or self.command:  # the effect of a shell command is unknown
+        if self.deleted or self.command:
             return None
         if self.full_text is not None:
             text = self.full_text
@@ -340,6 +341,10 @@ def _argument_edits(name: str, arguments: Mapping[str, object]) -> Iterator[File
         yield FileEdit(path, hunks=tuple(hunks))
     elif full_text is not None and (_WRITERS.search(name) or arguments.get("command") == "create"):
         yield FileEdit(path, full_text=full_text)
+    elif "new_source" in arguments or arguments.get("command") == "undo_edit":
+        # A cell of a notebook, or an unnamed earlier edit.
+        cell = _first_text(arguments, ("new_source",)) or ""
+        yield FileEdit(path, hunks=(Hunk("", cell),), command=name)
 
 
 def _hunk_of(change: Mapping[str, object]) -> Hunk | None:
@@ -365,6 +370,8 @@ def _patch_edits(text: str) -> Iterator[FileEdit]:
     for line in text[start:].splitlines()[1:]:
         match = _PATCH_FILE.fullmatch(line.rstrip())
         if match is not None:
+            if match[1] == "Move" and files:
+                files[-1] = ("Delete", files[-1][1], [])
             file_lines = []
             files.append((match[1], match[2], file_lines))
         elif line.startswith("*** End Patch"):
@@ -376,7 +383,12 @@ def _patch_edits(text: str) -> Iterator[FileEdit]:
             added_lines = [line[1:] for line in lines if line.startswith("+")]
             yield FileEdit(path, full_text="".join(f"{line}\n" for line in added_lines))
         else:
-            yield FileEdit(path, hunks=tuple(_hunks_of(lines)), deleted=action == "Delete")
+            yield FileEdit(
+                path,
+                hunks=tuple(_hunks_of(lines)),
+                deleted=action == "Delete",
+                command="apply_patch" if action == "Move" else "",
+            )
 
 
 def _diff_edits(text: str) -> Iterator[FileEdit]:

@@ -55,6 +55,7 @@ _REFUSED: Final = re.compile(
       | Your[ ]edit[ ]was[ ]not[ ]applied\b
       | No[ ]replacement[ ]was[ ]performed\b
       | File[ ]already[ ]exists[ ]at:[ ]
+      | apply_patch[ ]verification[ ]failed\b
       | Invalid[ ]`(?:path|insert_line)`[ ]parameter\b
       | Execution[ ]failed\b
       | (?:The[ ])?(?:command|execution|tool|request)[ ](?:execution[ ])?timed[ ]out\b
