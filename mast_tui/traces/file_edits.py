@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 
 from mast_tui.traces.io.json_values import InvalidJSON, load_json
 from mast_tui.traces.model import Span, SpanKind, SpanStatus, Trace
+from mast_tui.traces.result_status import REFUSED
 
 _MAX_CHARS: Final = 1 << 20
 """The longest text of a call that is examined."""
@@ -61,14 +62,6 @@ _IN_PLACE_OPTION: Final = re.compile(r"-[a-zA-Z]*i|--in-place")
 _REDIRECTION: Final = re.compile(r"""(>{1,2})\s*('[^'\n]+'|"[^"\n]+"|[^\s<>|;&]+)""")
 _OPEN_FILE: Final = re.compile(r"\[File: (.{1,1000}?) \(\d+ lines total\)\]")
 _LINES: Final = re.compile(r"edit (\d+):(\d+)\s*\n(.*)", re.DOTALL)
-_REFUSED: Final = (
-    "Your proposed edit has introduced",
-    "Your edit was not applied",
-    "No replacement was performed",
-    "File already exists at: ",
-    "Invalid `",
-    "apply_patch verification failed",
-)
 _EDITING_WORDS: Final = ("create ", "edit ", "insert ", "str_replace_editor ")
 """The beginnings of SWE-agent's commands that edit files."""
 
@@ -196,7 +189,7 @@ def file_edits(trace: Trace, end: int) -> list[FileEdit]:
             # Results of SWE-agent name the file that is open in its editor.
             file_match = _OPEN_FILE.search(result)
             file_in_editor = file_in_editor if file_match is None else file_match[1]
-            failed = span.status is SpanStatus.ERROR or result.startswith(_REFUSED)
+            failed = span.status is SpanStatus.ERROR or REFUSED.match(result) is not None
             edits_by_call[span.parent] = [
                 _with_result(edit, failed, file_in_editor) for edit in edits_by_call[span.parent]
             ]
