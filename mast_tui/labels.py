@@ -196,7 +196,7 @@ def checked_person(name: str) -> str:
     if folded.startswith(AGENT_PREFIX):
         raise InvalidName(f"{name!r} is an agent's name; a person's may not begin with 'agent:'")
     if folded in RESERVED:
-        raise ReservedName(f'"{name}" is reserved; choose another name with --annotator NAME')
+        raise ReservedName(f'"{name}" is reserved; choose another name')
     if len(name) > _MOST_NAME_CHARS or not name.isprintable():
         raise InvalidName(f"{name!r} is not a valid name; use at most 64 printable characters")
     if "|" in name or "," in name:

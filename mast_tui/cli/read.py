@@ -30,6 +30,7 @@ from mast_tui.session import (
     Suggestion,
     checked_new_name,
     outside_study_text,
+    queue,
     remember_person,
     resolve_blind,
     trace_masks,
@@ -116,7 +117,18 @@ def read_command(request: ReadRequest) -> None:
     session = Session.open(
         workspace, trace, workspace.with_positions(taxonomy), name, blind=session_blind
     )
+    if study is not None and name in study.annotators:
+        _report_first_of_queue(session)
     LineReader(session).run(_typed_lines())
+
+
+def _report_first_of_queue(session: Session) -> None:
+    """Print the file of the first trace in the annotator's queue, unless it is the open trace."""
+    for item in queue(session.workspace, session.taxonomy, session.annotator)[:1]:
+        first = session.workspace.trace(item.trace_id)
+        if first.trace_id != session.trace_id and first.path is not None:
+            number = f" --trace {first.record + 1}" if first.record else ""
+            say(f"Your queue begins with another trace: {one_line(str(first.path))}{number}")
 
 
 def _ask_name(workspace: Workspace, study: Study | None) -> str:

@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 
 from mast_tui.traces.io.json_values import InvalidJSON, load_json
 from mast_tui.traces.model import Span, SpanKind, SpanStatus, Trace
+from mast_tui.traces.result_status import REFUSED
 
 _MAX_CHARS: Final = 1 << 20
 """The longest text of a call that is examined."""
@@ -29,12 +30,12 @@ _MAX_COMPARED_LINES: Final = 400
 """The most lines of a text that is compared line by line."""
 
 _PATH_KEYS: Final = ("file_path", "filePath", "path", "filename", "target_file", "notebook_path")
-_FULL_TEXT_KEYS: Final = ("file_text", "content", "contents", "new_source")
+_FULL_TEXT_KEYS: Final = ("file_text", "content", "contents")
 _OLD_TEXT_KEYS: Final = ("old_string", "old_str", "oldString", "oldText", "old_text")
 _NEW_TEXT_KEYS: Final = ("new_string", "new_str", "newString", "newText", "new_text", "insert_text")
 _REPLACE_ALL_KEYS: Final = ("replace_all", "replaceAll", "allow_multiple")
-_WRITERS: Final = re.compile(r"write|create|save|notebook", re.IGNORECASE)
-_PATCH_FILE: Final = re.compile(r"\*\*\* (Add|Update|Delete) File: (.+)")
+_WRITERS: Final = re.compile(r"write|create|save", re.IGNORECASE)
+_PATCH_FILE: Final = re.compile(r"\*\*\* (Add|Update|Delete|Move)(?: File| to): (.+)")
 _DIFF_FILE: Final = re.compile(r"^--- (?:a/)?(\S+).*\n\+\+\+ (?:b/)?(\S+).*$", re.MULTILINE)
 _HEREDOC: Final = re.compile(
     r"(?:cat|tee)\b(?P<before>[^\n|;&]*?)<<-?\s*(?P<quote>['\"]?)(?P<end>\w+)(?P=quote)"
@@ -46,7 +47,7 @@ _INPUT_TEXT: Final = re.compile(
 )
 """A text after ``<<`` that a shell command reads."""
 
-_COMMAND_KEYS: Final = ("command", "cmd", "script")
+_COMMAND_KEYS: Final = ("command", "cmd", "script", "keystrokes")
 """The arguments that hold a shell command, as text or as a list of words."""
 
 _SEPARATORS: Final = frozenset({";", "&&", "||", "|", "&", "(", ")"})
@@ -61,7 +62,6 @@ _IN_PLACE_OPTION: Final = re.compile(r"-[a-zA-Z]*i|--in-place")
 _REDIRECTION: Final = re.compile(r"""(>{1,2})\s*('[^'\n]+'|"[^"\n]+"|[^\s<>|;&]+)""")
 _OPEN_FILE: Final = re.compile(r"\[File: (.{1,1000}?) \(\d+ lines total\)\]")
 _LINES: Final = re.compile(r"edit (\d+):(\d+)\s*\n(.*)", re.DOTALL)
-_REFUSED: Final = ("Your proposed edit has introduced", "No replacement was performed")
 _EDITING_WORDS: Final = ("create ", "edit ", "insert ", "str_replace_editor ")
 """The beginnings of SWE-agent's commands that edit files."""
 
@@ -116,7 +116,7 @@ class FileEdit:
         full_text: The text of the file after the call; None if the call changes only parts.
         deleted: True if the call deletes the file.
         failed: True if the result of the call is an error, or refuses the edit.
-        command: A shell command with an unknown effect on the text; else empty.
+        command: A command with an unknown effect on the text; else empty.
         from_shell: True if a shell command has deleted or changed the file.
     """
 
@@ -149,7 +149,7 @@ class FileEdit:
         """
         if self.failed:
             return text
-        if self.deleted or self.command:  # the effect of a shell command is unknown
+        if self.deleted or self.command:
             return None
         if self.full_text is not None:
             text = self.full_text
@@ -166,7 +166,7 @@ def file_edits(trace: Trace, end: int) -> list[FileEdit]:
 
     Args:
         trace: The trace.
-        end: The index after the last span to examine.
+        end: The index after the last call to examine. Its result may follow.
 
     Raises:
         OSError: A text cannot be read any more.
@@ -174,9 +174,11 @@ def file_edits(trace: Trace, end: int) -> list[FileEdit]:
     edits_by_call: dict[str, list[FileEdit]] = {}
     unanswered_calls: set[str] = set()
     file_in_editor = ""
-    for index in range(end):
+    for index in range(len(trace)):
+        if index >= end and not unanswered_calls:
+            break
         span = trace.span(index)
-        if span.kind is SpanKind.TOOL_CALL:
+        if span.kind is SpanKind.TOOL_CALL and index < end:
             edits = _edits_of_call(trace, span)
             if edits:
                 edits_by_call[span.key] = edits
@@ -187,7 +189,7 @@ def file_edits(trace: Trace, end: int) -> list[FileEdit]:
             # Results of SWE-agent name the file that is open in its editor.
             file_match = _OPEN_FILE.search(result)
             file_in_editor = file_in_editor if file_match is None else file_match[1]
-            failed = span.status is SpanStatus.ERROR or result.startswith(_REFUSED)
+            failed = span.status is SpanStatus.ERROR or REFUSED.match(result) is not None
             edits_by_call[span.parent] = [
                 _with_result(edit, failed, file_in_editor) for edit in edits_by_call[span.parent]
             ]
@@ -332,6 +334,10 @@ def _argument_edits(name: str, arguments: Mapping[str, object]) -> Iterator[File
         yield FileEdit(path, hunks=tuple(hunks))
     elif full_text is not None and (_WRITERS.search(name) or arguments.get("command") == "create"):
         yield FileEdit(path, full_text=full_text)
+    elif "new_source" in arguments or arguments.get("command") == "undo_edit":
+        # A cell of a notebook, or an unnamed earlier edit.
+        cell = _first_text(arguments, ("new_source",)) or ""
+        yield FileEdit(path, hunks=(Hunk("", cell),), command=name)
 
 
 def _hunk_of(change: Mapping[str, object]) -> Hunk | None:
@@ -357,6 +363,8 @@ def _patch_edits(text: str) -> Iterator[FileEdit]:
     for line in text[start:].splitlines()[1:]:
         match = _PATCH_FILE.fullmatch(line.rstrip())
         if match is not None:
+            if match[1] == "Move" and files:
+                files[-1] = ("Delete", files[-1][1], [])
             file_lines = []
             files.append((match[1], match[2], file_lines))
         elif line.startswith("*** End Patch"):
@@ -368,7 +376,12 @@ def _patch_edits(text: str) -> Iterator[FileEdit]:
             added_lines = [line[1:] for line in lines if line.startswith("+")]
             yield FileEdit(path, full_text="".join(f"{line}\n" for line in added_lines))
         else:
-            yield FileEdit(path, hunks=tuple(_hunks_of(lines)), deleted=action == "Delete")
+            yield FileEdit(
+                path,
+                hunks=tuple(_hunks_of(lines)),
+                deleted=action == "Delete",
+                command="apply_patch" if action == "Move" else "",
+            )
 
 
 def _diff_edits(text: str) -> Iterator[FileEdit]:

@@ -32,8 +32,8 @@ _NOTE: Final = re.compile(
 )
 _NOTE_WORDS: Final = ("mage", "creenshot", "[file ", "IMAGE", "SCREENSHOT")
 _LONGEST_NOTE: Final = 300
-_ENCODED: Final = ("iVBORw0KGgo", "/9j/", "R0lGOD", "UklGR")
-"""The first letters of PNG, JPEG, GIF and WebP in Base64."""
+_ENCODED: Final = ("iVBORw0KGgo", "/9j/", "_9j_", "R0lGOD", "UklGR")
+"""The first letters of PNG, JPEG, GIF and WebP in Base64; of JPEG also in the alphabet of URLs."""
 
 _SHORTEST_ENCODED: Final = 40
 _DATA_URL: Final = re.compile(r"data:image/[a-z0-9.+-]{1,40};base64,", re.IGNORECASE)
@@ -160,6 +160,8 @@ class PictureFinder:
         else:
             outer_pointer = pointer.rpartition("/")[0]
             picture_texts = self._picture_texts_at(record, outer_pointer, pointers)
+        if len(picture_texts) > notes:  # Claude Code writes the picture of a result twice
+            picture_texts = list({found.text: found for found in picture_texts}.values())
         pictures = map(self._picture_of_text, picture_texts)
         return tuple(picture for picture in pictures if picture is not None)
 
@@ -257,7 +259,9 @@ class PictureFinder:
         data_url = _DATA_URL.match(text)
         encoded = text if data_url is None else text[data_url.end() :]
         if data_url is not None or encoded.startswith(_ENCODED):
-            return _decoded_picture(encoded, is_sure=data_url is not None)
+            return _decoded_picture(
+                encoded, is_sure=data_url is not None or picture_text.in_picture_field
+            )
         if not picture_text.in_picture_field:
             return None
         if _ADDRESS.fullmatch(text):
@@ -321,7 +325,8 @@ def _decoded_picture(encoded: str, *, is_sure: bool) -> Picture | None:
         problem = "more than 32 MB"
     else:
         try:
-            data = b64decode("".join(encoded.split("\n")), validate=True)
+            # Google's libraries write the alphabet of URLs.
+            data = b64decode("".join(encoded.split()), altchars=b"-_", validate=True)
         except (binascii.Error, ValueError):
             data = b""
         if _type_of(data):

@@ -49,10 +49,14 @@ _TESTS_FAILED: Final = r"""(?x)(?<![\d.])[1-9]\d{0,6}[ ](?:failed|errors?)\b[^=]
       | \AFAILED[ ]\([^()]{0,80}(?:failures|errors)=[1-9]\d{0,6}[^()]{0,80}\)\Z"""
 """The last line of a report of pytest or unittest with failures."""
 
-_REFUSED: Final = re.compile(
+REFUSED: Final = re.compile(
     r"""\s*(?:
         Your[ ]proposed[ ]edit[ ]has[ ]introduced[ ]new[ ]syntax[ ]error
+      | Your[ ]edit[ ]was[ ]not[ ]applied\b
       | No[ ]replacement[ ]was[ ]performed\b
+      | File[ ]already[ ]exists[ ]at:[ ]
+      | apply_patch[ ]verification[ ]failed\b
+      | Invalid[ ]`(?:path|insert_line)`[ ]parameter\b
       | Execution[ ]failed\b
       | (?:The[ ])?(?:command|execution|tool|request)[ ](?:execution[ ])?timed[ ]out\b
       | <(?:tool_use_)?error>
@@ -171,7 +175,7 @@ def _begins_with_error(head: str, *, is_all: bool) -> bool:
     """
     may_name_exception = "Error" in head or "Exception" in head
     return (
-        _REFUSED.match(head) is not None
+        REFUSED.match(head) is not None
         or _ERROR.match(head) is not None
         or (may_name_exception and re.match(_EXCEPTION, head) is not None)
         or _BARE_ERROR.match(head) is not None

@@ -124,6 +124,7 @@ NOT_REPEATED = cases(
      .run("kubectl get pods", PODS)),
     ("another answer", [],
      lambda t: t.run("kubectl get pods", PODS).run("kubectl get pods", OTHER_PODS)),
+    ("another picture", [], lambda t: t.run("ls", "ok\n[image]").run("ls", "ok\n[image]")),
     ("another place", [],
      lambda t: t.run("kubectl get pods", PODS).run("kubectl get pods -n other", PODS)),
     ("another question", [],

@@ -23,6 +23,10 @@ PATCH = """*** Begin Patch
 *** Delete File: old.py
 *** End Patch"""
 
+CHANGED = "*** Begin Patch\n*** Update File: notes.md\n@@\n-two\n+three\n*** End Patch"
+ADDED = "*** Begin Patch\n*** Add File: a\n+1\n"
+EDIT = "str_replace_editor"
+EXISTS = "File already exists at: /w/a.py. Cannot overwrite files using command `create`."
 Step = tuple[str, object, str]
 """A call: its tool, its arguments or command, and the result."""
 
@@ -70,40 +74,28 @@ CASES: dict[str, tuple[list[Step], dict[str, str | None]]] = {
     "Codex in a shell": (
         [
             ("shell", {"command": ["apply_patch", PATCH]}, "Success"),
-            (
-                "shell",
-                {
-                    "command": [
-                        "apply_patch",
-                        "*** Begin Patch\n*** Update File: notes.md\n@@\n-two\n+three\n"
-                        "*** End Patch",
-                    ]
-                },
-                "Success",
-            ),
+            ("shell", {"command": ["apply_patch", CHANGED]}, "Success"),
         ],
         {"notes.md": "one\nthree\n", "old.py": None, "src/app.py": None},
     ),
     "OpenHands": (
         [
-            (
-                "str_replace_editor",
-                {"command": "create", "path": "/w/a.py", "file_text": "a\nb\n"},
-                "ok",
-            ),
-            (
-                "str_replace_editor",
-                {"command": "insert", "path": "/w/a.py", "insert_line": 1, "new_str": "and"},
-                "ok",
-            ),
-            (
-                "str_replace_editor",
-                {"command": "str_replace", "path": "/w/a.py", "old_str": "c", "new_str": "d"},
-                "No replacement was performed, old_str `c` did not appear",
-            ),
-            ("str_replace_editor", {"command": "view", "path": "/w/b.py"}, "text"),
+            (EDIT, {"command": "create", "path": "/w/a.py", "file_text": "a\nb\n"}, "ok"),
+            (EDIT, {"command": "insert", "path": "/w/a.py", "insert_line": 1, "new_str": "&"}, ""),
+            (EDIT, {"command": "create", "path": "/w/a.py", "file_text": ""}, EXISTS),
+            (EDIT, {"command": "view", "path": "/w/b.py"}, "text"),
+            (EDIT, {"command": "create", "path": "/w/c.py", "file_text": "c"}, "ok"),
+            (EDIT, {"command": "undo_edit", "path": "/w/c.py"}, "Last edit undone"),
         ],
-        {"/w/a.py": "a\nand\nb\n"},
+        {"/w/a.py": "a\n&\nb\n", "/w/c.py": None},
+    ),
+    "moved by a patch, a cell, keys": (
+        [
+            ("apply_patch", f"{ADDED}*** Update File: a\n*** Move to: b\n@@\n-1\n+2\n", "ok"),
+            ("NotebookEdit", {"notebook_path": "n", "new_source": "1"}, "ok"),
+            ("bash_command", {"keystrokes": "cat > s <<E\n1\nE\nsed -i s/1/2/ s\n"}, "ok"),
+        ],
+        {"a": None, "b": None, "n": None, "s": None},
     ),
     "SWE-agent": (
         [
@@ -176,11 +168,10 @@ def test_a_file_as_of_a_span_ignores_failed_edits(tmp_path: Path) -> None:
     trace = trace_of(tmp_path, steps)
     texts = [
         file_text(edits_by_file(file_edits(trace, end)).get("/t/run.py", []))
-        for end in (2, 3, 5, 7, 9)
+        for end in (1, 2, 4, 6, 8)  # the result of the last call follows
     ]
-    assert texts == [
-        *(None, "", "print(1)\nprint(2)\n", "print(1)\nprint(2)\n", "print(1)\nprint(3)\n")
-    ]
+    both = "print(1)\nprint(2)\n"
+    assert texts == [None, "", both, both, "print(1)\nprint(3)\n"]
     edits = edits_by_file(file_edits(trace, len(trace)))["/t/run.py"]
     assert [(edit.index, edit.failed) for edit in edits] == [
         *((1, False), (3, False), (5, True), (7, False))

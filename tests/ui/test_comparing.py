@@ -124,7 +124,7 @@ async def test_a_repeated_step_is_compared_with_the_earlier_one(tmp_path: Path) 
         await on.press("=")
         assert "#1 repeats no earlier step" in on.message
         await on.press("j", "j", "=")
-        assert "#3 is identical to #1" in on.message
+        assert "The text of #3 equals that of #1" in on.message
         assert not isinstance(on.app.screen, CompareScreen)
         await on.press("G", "=")
         assert differences_on(on) == "- Read page 1 of it.\n+ Read page 2 of it."

@@ -32,9 +32,9 @@ async def test_keys_clicks_pastes_and_changes_of_focus_keep_their_order(
         assert on.labels == {("1.3", 1, 1), ("2.6", 1, 1)}
         await on.undo_all()
         on.app.post_message(events.Key("slash", "/"))
-        on.app.post_message(events.Paste("13"))
+        on.app.post_message(events.Paste("1\n3"))
         await on.press("4")
-        assert on.annotate.search.line.value == "134"
+        assert on.annotate.search.line.value == "1 34"
         assert not on.labels
         await on.press("escape")
         _post_click(on, row=4)

@@ -138,7 +138,7 @@ def _find_chains(walk: Walk) -> list[_Chain]:
     collector = _ChainCollector()
     request_indices = frozenset(_request_indices(walk))
     for step, call in walk.steps_with_calls():
-        if step.index in request_indices:
+        if step.index in request_indices or step.has_picture:
             collector.end_chains(Effect.CHANGES)
         if call is not None:
             collector.add(call)
@@ -149,7 +149,8 @@ class _ChainCollector:
     """The chains of the calls of a run so far.
 
     A change ends all chains. A new request of the user ends the chains of calls without a change,
-    and a call of unknown effect those of calls that read.
+    and so does a picture, which may show another result. A call of unknown effect ends the chains
+    of calls that read.
     """
 
     def __init__(self) -> None:

@@ -14,6 +14,7 @@ from math import inf
 from typing import Final
 
 from mast_tui.traces.model import Role, Span, SpanKind, Trace
+from mast_tui.traces.pictures import is_picture_note, may_have_pictures
 
 HEAD: Final = 2400
 TAIL: Final = 1600
@@ -138,6 +139,11 @@ class RuleStep:
     def own_text(self) -> str:
         """The agent's own sentences, for comparison."""
         return " ".join(sentence for _, sentence in self.sentences)
+
+    @property
+    def has_picture(self) -> bool:
+        """True if a line of the text is a note of a picture, such as a screenshot."""
+        return may_have_pictures(self.text) and any(map(is_picture_note, self.text.split("\n")))
 
     @property
     def text(self) -> str:

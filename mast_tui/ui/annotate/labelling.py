@@ -615,7 +615,9 @@ class Labelling(ScreenPart):
                 refused=lambda: self._ask_note(title, text, command, question),
             )
 
-        self._screen.mast.ask(NoteScreen(title, note, question=question, in_editor=True), write)
+        in_editor = not self._screen.app.is_web
+        dialog = NoteScreen(title, note, question=question, in_editor=in_editor)
+        self._screen.mast.ask(dialog, write)
 
     @property
     def _acts_on_whole_trace(self) -> bool:

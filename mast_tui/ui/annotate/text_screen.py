@@ -427,7 +427,7 @@ def _show_comparison(
     screen: AnnotateScreen, earlier_index: int, index: int, comparison: TextComparison
 ) -> None:
     if comparison.is_equal:
-        screen.hints.say(f"#{index + 1} is identical to #{earlier_index + 1}")
+        screen.hints.say(f"The text of #{index + 1} equals that of #{earlier_index + 1}")
     else:
         title = f"#{earlier_index + 1} and then #{index + 1}"
         screen.app.push_screen(CompareScreen(title, comparison))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, runtime_checkable
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
+from textual import events
 from textual.app import ComposeResult
 from textual.content import Content
 from textual.strip import Strip
@@ -493,6 +494,10 @@ class TextLine(Input):
 
     Textual's ``Input`` sends an escape character in its value to the terminal.
     """
+
+    def _on_paste(self, event: events.Paste) -> None:
+        """Join the lines of the text. Textual, which handles it next, keeps only the first line."""
+        event.text = " ".join(event.text.splitlines())
 
     def render_line(self, y: int) -> Strip:
         """Draw the line with visible control characters."""

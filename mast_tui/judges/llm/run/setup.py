@@ -235,8 +235,8 @@ def sending_notice(setup: Setup) -> str:
     """Return the notice of the texts that are sent, their redaction, and the origin of the key."""
     return (
         f"The texts of the traces, their tasks{_artefacts_phrase(setup)} and the names of agents "
-        f"and tools are sent to {setup.receiver}; labels, notes, outcomes and file names are not. "
-        f"{redaction_notice(setup)} The key comes from {setup.key_variable}."
+        f"and tools are sent to {setup.receiver}; labels, notes, outcomes, pictures and file names "
+        f"are not. {redaction_notice(setup)} The key comes from {setup.key_variable}."
     )
 
 
@@ -245,7 +245,7 @@ def file_notice(setup: Setup) -> str:
     return (
         "Nothing is sent: the file contains the texts of the traces, their "
         f"tasks{_artefacts_phrase(setup)} and the names of agents and tools, for everyone who "
-        "gets it; labels, notes, outcomes and file names are not in it. "
+        "gets it; labels, notes, outcomes, pictures and file names are not in it. "
         f"{redaction_notice(setup)}"
     )
 
