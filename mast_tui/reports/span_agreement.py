@@ -316,7 +316,7 @@ def _f1_sentences(figures: FigureTable) -> Iterator[str]:
         )
     exact = figures["f1_exact"]
     if exact.value is None:
-        yield from why_undefined([("F1", exact)], _UNDEFINED, {})
+        yield from why_undefined([("F1", exact)], _UNDEFINED, {"F1": "no one marked a place"})
         return
     overlaps_by_f1 = values_by_key(
         (fixed_number(f1 or 0.0), overlap) for overlap, f1 in figures.values("f1_overlap").items()

@@ -339,8 +339,7 @@ def test_a_table_assigns_traces_to_annotators(cli: Cli) -> None:
     table = Path("who.csv")
     cli.ok("study", "export", "-o", table)
     heading, *rows = table.read_text().splitlines()
-    assert heading == "trace_id,annotator,lot"
-    assert len(rows) == 6
+    assert (heading, len(rows)) == ("trace_id,annotator,lot", 6)
     previous = queues(cli, "alice", "bob")
     cli.ok("study", "import", table)
     assert queues(cli, "alice", "bob") == previous
@@ -361,9 +360,8 @@ def test_a_table_assigns_traces_to_annotators(cli: Cli) -> None:
     assert (queue(cli, "alice"), sorted(queue(cli, "bob"))) == ([], traces)
     finish("bob", traces[0])
     table.write_text(f"trace_id,annotator\n{traces[0]},bob\n{traces[1]},alice\n")
-    cli.ok("study", "import", table)
-    assert queues(cli, "alice", "bob")[0] == [traces[1]]
-    assert not cli.json("study", "import", table)["changed"]
+    assert cli.json("study", "import", table)["changed"]
+    assert queue(cli, "alice") == [traces[1]]
     table.write_text(f"trace_id,annotator\n{traces[0]},alice\n")
     cli.refused("study", "import", table, says=f"line 2: someone has finished trace '{traces[0]}'")
 
@@ -372,8 +370,7 @@ def test_weights_set_the_share_of_each_annotator(cli: Cli) -> None:
     set_up = ("study", "set", write_runs(9), "--annotators", "alice,bob", "--overlap", 0)
     cli.ok(*set_up, "--weights", "alice=2")
     assert [len(queued) for queued in queues(cli, "alice", "bob")] == [6, 3]
-    assert "has no effect" in cli("study", "set", "--weights", "eve=2").err
-    assert "weight over 0" in cli("study", "set", "--weights", "alice=0").err
+    cli.refused("study", "set", "--weights", "eve=2", says="has no effect")
     cli.ok("study", "join", "dora", "--weight", 3)
     cli.ok("study", "add", write_runs(6, "late"))
     assert [len(queued) for queued in queues(cli, "alice", "bob", "dora")] == [8, 4, 3]
@@ -399,22 +396,17 @@ def test_a_split_of_traces_stays(cli: Cli) -> None:
     [counts] = re.findall(r"split: (\d) development, (\d) calibration, (\d) test", err)
     assert sum(map(int, counts)) == 8
     assert cli.ok("study", "show").err == err
-    other_split = ("study", "set", "--split", "0.6,0.2,0.2", "--dry-run")
-    cli.refused(*other_split, says="0.3 for tests, 0.2 for calibration")
+    cli.refused("study", "set", "--split", "0.6,0.2,0.2", says="0.3 for tests, 0.2 for calibr")
 
 
 @pytest.mark.parametrize(
-    ("options", "heading"),
+    ("option", "heading"),
     [
-        ((), "finished begun left"),
-        (("--retest", 0.5), "finished begun left retests due now done"),
-        (("--withhold", 0.5), "without suggestions finished begun left"),
+        ("--retest", "finished begun left retests due now done"),
+        ("--withhold", "without suggestions finished begun left"),
     ],
 )
-def test_the_progress_has_only_columns_that_apply(
-    cli: Cli, options: tuple[object, ...], heading: str
-) -> None:
-    cli("study", "set", write_runs(2), "--annotators", "alice,bob", *options)
+def test_the_progress_has_only_columns_that_apply(cli: Cli, option: str, heading: str) -> None:
+    cli("study", "set", write_runs(2), "--annotators", "alice,bob", option, 0.5)
     lines = [" ".join(line.split()) for line in cli("study", "show").out.splitlines()]
-    headings = [line for line in lines if line.startswith("annotator ")]
-    assert headings == [f"annotator assigned shared {heading}"]
+    assert f"annotator assigned shared {heading}" in lines

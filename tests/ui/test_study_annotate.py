@@ -98,7 +98,8 @@ async def test_withheld_suggestions_leave_no_sign(tmp_path: Path) -> None:
 
 
 def title_conditions(on: Stage) -> str:
-    return " ".join(on.lines[0].partition("·")[2].rpartition("·")[0].split())
+    before_counts = on.lines[0].partition(" of ")[0].rpartition("·")[0]
+    return " ".join(before_counts.partition("·")[2].split())
 
 
 async def test_a_retest_is_named_and_hides_the_first_labels(team: TeamDir) -> None:
@@ -127,7 +128,7 @@ async def test_a_retest_is_named_and_hides_the_first_labels(team: TeamDir) -> No
         await on.press("escape", "}")
         assert (on.session.trace_id, on.labels, on.number) == (first, set(), 1)
         assert "1.3 ●" not in on.text
-        assert not missing(on.lines[0], "retest: ", "1 retest to do, 3 of 3 finished")
+        assert not missing(on.lines[0], "retest: ", "3 of 3 finished · 1 retest to do")
         await on.press("L")
         assert "↻" in on.text
         await on.press("enter")

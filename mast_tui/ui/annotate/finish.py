@@ -328,6 +328,9 @@ class FinishScreen(KeyDialog[str]):
         mode_count = counted(len(self._taxonomy.modes), "mode")
         self._heading.update(f"Without a verdict: {open_count} of {mode_count}")
         column_cells = (min(DIALOG_CELLS, self.app.size.width) - FRAME_CELLS) // 2
+        # A scrollbar leaves less. Before the first layout the rows have no width.
+        row_widths = (row.size.width for row in self._rows_by_mode.values())
+        column_cells = min(filter(None, row_widths), default=column_cells)
         longest_name = max(map(cell_len, (mode.name for mode in self._rows_by_mode)), default=0)
         for mode, row in self._rows_by_mode.items():
             verdict = self._verdict_of(mode.slug)

@@ -869,7 +869,7 @@ class AnnotateScreen(MainScreen, RenderCache):
             visibility_text(blind=session.blind),
         ]
         if len(self.mast.catalog.traces) > 1:
-            parts.append(self.mast.trace_queue.finished_text())
+            parts += self.mast.trace_queue.finished_parts()
         return tuple(parts)
 
     def still_reading(self, progress: str) -> None:

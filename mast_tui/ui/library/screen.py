@@ -375,7 +375,7 @@ class LibraryScreen(MainScreen):
         """Return the annotator, the role, and the number of finished traces."""
         if self.mast.opened is None:
             return super().right_title_parts()
-        return (*super().right_title_parts(), self.mast.trace_queue.finished_text())
+        return (*super().right_title_parts(), *self.mast.trace_queue.finished_parts())
 
     def _show_list_or_reason(self) -> None:
         """Show the list of traces or of search hits, or the reason why it is empty."""

@@ -372,12 +372,13 @@ class TraceQueue:
         """The ids of the traces that the study assigns to the annotator, or of all traces."""
         return self._app.catalog.traces.keys() if self._assigned_ids is None else self._assigned_ids
 
-    def finished_text(self) -> str:
-        """Return the finished traces as text, such as ``2 retests to do, 6 of 6 finished``."""
+    def finished_parts(self) -> tuple[str, ...]:
+        """Return parts of a title, such as ``6 of 6 finished`` and ``2 retests to do``."""
         if self._assigned_ids is not None and not self._assigned_ids:
-            return "no traces to label"
+            return ("no traces to label",)
         assigned_ids = self._assigned_traces
         retest_ids = assigned_ids & self._retests
         finished_count = len(assigned_ids & self._finished) + len(retest_ids)
-        retests_text = f"{counted(len(retest_ids), 'retest')} to do, " if retest_ids else ""
-        return f"{retests_text}{finished_count:,} of {len(assigned_ids):,} finished"
+        finished_text = f"{finished_count:,} of {len(assigned_ids):,} finished"
+        retests_text = f"{counted(len(retest_ids), 'retest')} to do"
+        return (finished_text, retests_text) if retest_ids else (finished_text,)
