@@ -149,7 +149,7 @@ def _may_mask_texts(options: AppOptions) -> bool:
     """
     if options.samples:
         return False
-    if options.workspace is not None and "://" in options.workspace:
+    if options.on_server:
         return True
     path = _workspace_file(options)
     if path is None:
