@@ -354,9 +354,7 @@ class AdjudicateScreen(BaseScreen):
     def _empty_queue_text(self, contents: QueueContents) -> str:
         """Return why there is nothing to adjudicate, and what to do."""
         if contents.entries:
-            count = len(contents.entries)
-            where = "in the one trace" if count == 1 else f"in the {count} traces"
-            where += " that two people have finished"
+            where = f"in {counted(len(contents.entries), 'trace')} that two people have finished"
             if self.queue.mode is not None:
                 where += f" on {self._mode_title(self.queue.mode)}"
             agreed_count, single_count = self.queue.undisputed_counts()
@@ -1142,12 +1140,10 @@ class AdjudicateScreen(BaseScreen):
     def _finished_text(self) -> str:
         """Return the message that nothing is left to decide."""
         if self.queue.mode is not None:
-            back, all_conflicts = map(
-                self.mast.key_of, ("everywhere.back", "everywhere.adjudicate")
-            )
             return (
-                f"Nothing left to decide on {self._mode_title(self.queue.mode)}: {back}, then "
-                f"{all_conflicts} lists other modes"
+                f"Nothing left to decide on {self._mode_title(self.queue.mode)}: "
+                f"{self.mast.key_of('everywhere.back')}, then "
+                f"{self.mast.key_of('everywhere.adjudicate')} lists other modes"
             )
         is_everything = not self.queue.hidden_traces()
         where = "" if is_everything else " here"
