@@ -836,7 +836,7 @@ def _page_notes(report: JudgeReport) -> Iterator[Note]:
     if report.thresholds is not None:
         yield _thresholds_note(report.thresholds)
     yield from applicable((report.judge_seen_counted, _SEEN_COUNTED))
-    yield Note(excluded, "left_out")
+    yield from applicable((left_out or compared_traces, Note(excluded, "left_out")))
     yield from _missing_table_notes(report)
     yield from applicable((is_blind, _BLIND))
 

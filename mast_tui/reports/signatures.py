@@ -270,8 +270,8 @@ _TABLES: Final[Mapping[str, tuple[str, str]]] = {
         """
         pair | modes | text | | 100
         jaccard#count | both | count | {which} with both | 95
-        phi#n | of | count | traces with verdicts on both | 80
-        jaccard#value | of either | share | share of traces with either (Jaccard) | 70
+        phi#n | compared | count | traces with verdicts on both | 80
+        jaccard#value | share of either | share | share of traces with either (Jaccard) | 70
         phi | φ | number | correlation φ | 60
         """,
     ),

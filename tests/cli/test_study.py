@@ -403,7 +403,7 @@ def test_a_split_of_traces_stays(cli: Cli) -> None:
     ("options", "heading"),
     [
         ((), "finished begun left"),
-        (("--retest", 0.5), "finished begun left retests due now done"),
+        (("--retest", 0.5), "finished begun left retests retests due retests done"),
         (("--withhold", 0.5), "without suggestions finished begun left"),
     ],
 )

@@ -354,16 +354,15 @@ class AdjudicateScreen(BaseScreen):
     def _empty_queue_text(self, contents: QueueContents) -> str:
         """Return why there is nothing to adjudicate, and what to do."""
         if contents.entries:
-            count = len(contents.entries)
-            where = "in this trace" if count == 1 else f"in these {count} traces"
+            where = f"in {counted(len(contents.entries), 'trace')} that two people have finished"
             if self.queue.mode is not None:
                 where += f" on {self._mode_title(self.queue.mode)}"
             agreed_count, single_count = self.queue.undisputed_counts()
-            compared = "no mode has a verdict by two people, so nothing was compared"
+            compared = "No mode has verdicts of two people, so there is nothing to decide"
             if agreed_count:
                 compared = f"{counted(agreed_count, 'verdict')} of two or more people, who agree"
             return (
-                f"No conflicts {where}: {compared}; {counted(single_count, 'verdict')} of one "
+                f"No conflicts {where}.\n\n{compared}; {counted(single_count, 'verdict')} of one "
                 "person.\n\nThese verdicts go to the gold without a decision; "
                 f"{self.mast.key_of('adjudicate.agreed')} lists them. {self._gold_hint()}."
             )
@@ -631,7 +630,7 @@ class AdjudicateScreen(BaseScreen):
         self._show_row()
         key_of = self.mast.key_of
         self.hints.say(
-            "= agreed, · by one person: both in the gold without a decision · "
+            "rows with = (agreed) and · (one person) need no decision for the gold · "
             f"{key_of('adjudicate.overrule')} overrules one · "
             f"{key_of('adjudicate.agreed')} hides them"
             if lists_agreed
@@ -1140,7 +1139,13 @@ class AdjudicateScreen(BaseScreen):
 
     def _finished_text(self) -> str:
         """Return the message that nothing is left to decide."""
-        is_everything = self.queue.mode is None and not self.queue.hidden_traces()
+        if self.queue.mode is not None:
+            return (
+                f"Nothing left to decide on {self._mode_title(self.queue.mode)}: "
+                f"{self.mast.key_of('everywhere.back')}, then "
+                f"{self.mast.key_of('everywhere.adjudicate')} lists other modes"
+            )
+        is_everything = not self.queue.hidden_traces()
         where = "" if is_everything else " here"
         return f"Nothing left to decide{where}: {self._gold_hint()}"
 

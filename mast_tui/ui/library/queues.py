@@ -70,12 +70,12 @@ QUEUES: Final[Mapping[QueueName, _QueueTexts]] = {
     ),
     QueueName.JUDGE: _QueueTexts(
         "t",
-        "the judge against me",
+        "the judge disagrees with me",
         "No judge disagrees with you on the traces that you have finished.",
     ),
     QueueName.UNSURE: _QueueTexts("u", "unsure", "You have marked no mode as unsure."),
     QueueName.CHANGED: _QueueTexts(
-        "c", "with a mode that was split", "No mode has been split since you labelled it."
+        "c", "with a mode that the codebook split", "No mode has been split since you labelled it."
     ),
     QueueName.WORTH: _QueueTexts(
         "w",
@@ -318,8 +318,8 @@ class QueueChoice(Ask):
             default=QUEUES[current].key,
             hint=f"{key_of('annotate.next_trace')} and {key_of('annotate.previous_trace')} in "
             "a trace go through these traces in this order. Disagreements, also with the judge, "
-            "are listed only for traces that you have finished and need not label again. To open "
-            "such a list is recorded; then you can no longer undo the finish of its traces.",
+            "are listed only for traces that you have finished and need not label again. If you "
+            "open such a list, this is recorded, and you can no longer undo your finish there.",
         )
         self._opened = opened
         self._listed_ids = listed_ids

@@ -313,7 +313,10 @@ class ReportScreen(TablesScreen):
         change_count = max(added_count, len(self._counted_work - finished_work))
         if change_count:
             key = self.mast.key_of(f"{self.where}.anew")
-            self.hints.say(f"{change_count:,} finished or decided since · {key} counts again")
+            self.hints.say(
+                f"Not in these figures: {change_count:,} finished or decided since · "
+                f"{key} counts again"
+            )
 
     def action_anew(self) -> None:
         """Compute the whole report again."""

@@ -402,7 +402,7 @@ class WorkspaceService:
             f"{count_text} to {traces_text} waited here for the server. Meanwhile you "
             "finished the trace in another window, and that work stays as it is. The changes that "
             f"were not saved are in {one_line(str(outbox.refused_path))}. Label them again if they "
-            "still hold; this opens the trace again.",
+            "still hold; then the trace is unfinished again.",
             (("o", "go on"),),
             {},
             default="o",
