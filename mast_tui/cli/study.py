@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import ChainMap, Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,7 @@ from mast_tui.cli.shared.common import open_with_taxonomy, print_json, print_lin
 from mast_tui.cli.shared.options import OptionRule
 from mast_tui.columns import TableColumn, key_column
 from mast_tui.counts import counted
-from mast_tui.exchange.csv_files import read_rows
+from mast_tui.exchange.csv_files import CsvRow, read_rows
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.figures.intervals import MARGIN
 from mast_tui.figures.prevalence import worth_of_labels
@@ -40,9 +40,9 @@ from mast_tui.session import (
     StudyProgress,
     Viewer,
     annotator_counts_text,
-    anybody_finished,
     check_changes,
     earlier_work_text,
+    finished_in_study,
     outside_work_text,
     progress,
     queue,
@@ -98,22 +98,27 @@ def assignments_csv(study: Study, annotator: str | None = None) -> str:
     return csv_text(_COLUMNS, rows)
 
 
-def read_assignments(path: Path, study: Study) -> Mapping[str, tuple[str, ...]]:
+def read_assignments(
+    path: Path, study: Study, finished: Collection[str]
+) -> Mapping[str, tuple[str, ...]]:
     """Read the annotators of each trace from a table.
 
     Args:
         path: A table with the columns ``trace_id`` and ``annotator``. The column ``lot`` is
             ignored.
         study: The study.
+        finished: The ids of the finished traces.
 
     Returns:
         The annotators by trace id, for the traces in the table.
 
     Raises:
-        ExchangeError: The table is broken, or has a trace or an annotator outside the study.
+        ExchangeError: The table is broken, has a trace or an annotator outside the study, or
+            changes the annotators of a finished trace.
     """
     study_traces = frozenset(study.traces)
     names_by_trace: dict[str, dict[str, None]] = {}
+    row_by_trace: dict[str, CsvRow] = {}
     for row in read_rows(path, allowed=_COLUMNS, needed=_COLUMNS[:2]):
         trace_id = row.cells["trace_id"].strip()
         name = row.cells["annotator"].strip()
@@ -127,9 +132,22 @@ def read_assignments(path: Path, study: Study) -> Mapping[str, tuple[str, ...]]:
             )
         elif name in names_by_trace.get(trace_id, {}):
             problem = f"{name} is assigned trace {trace_id!r} twice"
+        elif name not in annotators_of(study, trace_id) and any(
+            release.annotator == name and trace_id in release.traces for release in study.releases
+        ):
+            problem = f"{name} has given trace {trace_id!r} back, and cannot get it again"
         if problem is not None:
             raise ExchangeError(str(row.problem(problem)))
         names_by_trace.setdefault(trace_id, {})[name] = None
+        row_by_trace[trace_id] = row
+    for trace_id, row in row_by_trace.items():
+        names = annotators_of(study, trace_id)
+        if trace_id in finished and names_by_trace[trace_id].keys() != {*names}:
+            problem = (
+                f"someone has finished trace {trace_id!r}, so its annotators "
+                f"({', '.join(names)}) can no longer change; leave out its rows"
+            )
+            raise ExchangeError(str(row.problem(problem)))
     if not names_by_trace:
         raise ExchangeError(f"{path}: no row assigns a trace to an annotator")
     return {trace_id: tuple(sorted(names)) for trace_id, names in names_by_trace.items()}
@@ -351,7 +369,7 @@ def set_command(request: StudySetRequest) -> None:
             set_split(workspace, *shares, dry_run=request.dry_run)
     _report_split(workspace, study)
     _print_study(workspace, study, changed=changed, as_json=request.as_json)
-    if previous is None or not anybody_finished(workspace, previous):
+    if previous is None or not finished_in_study(workspace, previous):
         earlier_text = earlier_work_text(workspace, study)
         if earlier_text:
             say(earlier_text)
@@ -554,13 +572,15 @@ class StudyImportRequest:
 def import_command(request: StudyImportRequest) -> None:
     """Fix the assignments with a table as 'study export' writes it.
 
-    Traces that FILE does not name stay assigned as before. Once a trace is finished, only later
-    batches can be fixed.
+    Traces that FILE does not name stay assigned as before. Once someone has finished a trace, its
+    annotators can no longer change.
     """
-    _change_plan(
-        request.plan,
-        lambda _workspace, study: with_assignments(study, read_assignments(request.file, study)),
-    )
+
+    def _assign(workspace: Workspace, study: Study) -> Study:
+        finished = {trace_id for _, trace_id in finished_in_study(workspace, study)}
+        return with_assignments(study, read_assignments(request.file, study, finished))
+
+    _change_plan(request.plan, _assign)
 
 
 def _change_plan(plan: PlanOptions, change: Callable[[Workspace, Study], Study]) -> None:

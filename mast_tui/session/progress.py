@@ -190,20 +190,21 @@ def progress(workspace: Workspace, study: Study) -> tuple[StudyProgress, ...]:
     )
 
 
-def anybody_finished(workspace: Workspace, study: Study) -> bool:
-    """Return whether an annotator has finished a trace of the study.
+def finished_in_study(workspace: Workspace, study: Study) -> frozenset[tuple[str, str]]:
+    """Return the traces of the study that annotators have finished, each with the annotator.
 
     Args:
         workspace: The workspace of the study.
         study: The study.
     """
     traces = frozenset(study.traces)
-    return any(
-        trace_pass.finished
+    return frozenset(
+        (trace_pass.annotator, trace_pass.trace_id)
+        for trace_pass in workspace.passes(taxonomy=study.taxonomy)
+        if trace_pass.finished
         and trace_pass.kind.is_labelling
         and trace_pass.annotator in study.annotators
         and trace_pass.trace_id in traces
-        for trace_pass in workspace.passes(taxonomy=study.taxonomy)
     )
 
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from mast_tui.counts import counted
 from mast_tui.errors import SessionError
 from mast_tui.labels import AnnotatorKind, counted_passes, finished_by
-from mast_tui.session.progress import anybody_finished
+from mast_tui.session.progress import finished_in_study
 from mast_tui.session.viewer import checked_new_name
 from mast_tui.session.visibility import trace_masks
 from mast_tui.study import (
@@ -26,6 +26,7 @@ from mast_tui.study import (
     stratified_sample,
     weighted_sample,
     with_release,
+    withheld_traces,
 )
 from mast_tui.workspace import NewEvent, Workspace
 from mast_tui.workspace.events.types import StudySet
@@ -85,9 +86,12 @@ def check_changes(workspace: Workspace, study: Study) -> None:
     for name in study.participants:
         checked_new_name(workspace, name)
     previous = workspace.study(study.taxonomy)
-    if previous is None or not anybody_finished(workspace, previous):
+    finished = frozenset[tuple[str, str]]()
+    if previous is not None:
+        finished = finished_in_study(workspace, previous)
+    if previous is None or not finished:
         return
-    changed = changes_to_figures(previous, study)
+    changed = changes_to_figures(previous, study) or _changes_to_finished(previous, study, finished)
     if changed:
         raise SessionError(
             f"traces of this study have been finished, so {_enumeration(changed)} can no "
@@ -95,6 +99,25 @@ def check_changes(workspace: Workspace, study: Study) -> None:
             "its own workspace (--workspace PATH); here you can still add traces and change "
             "adjudicators, retests and the settings of adjudication"
         )
+
+
+def _changes_to_finished(
+    previous: Study, study: Study, finished: Iterable[tuple[str, str]]
+) -> tuple[str, ...]:
+    """Name a change that takes finished traces from their annotators or changes their conditions.
+
+    ``finished`` has the annotator and the id of each finished trace.
+    """
+    titles: dict[str, None] = {}
+    for name, trace_id in finished:
+        if name in annotators_of(previous, trace_id):
+            if name not in annotators_of(study, trace_id):
+                titles["the assignments"] = None
+            elif (trace_id in withheld_traces(previous, name)) != (
+                trace_id in withheld_traces(study, name)
+            ):
+                titles["the finished traces without suggestions"] = None
+    return tuple(titles)
 
 
 def count_reassigned_traces(workspace: Workspace, study: Study) -> dict[str, int]:
@@ -374,13 +397,23 @@ def with_weights(study: Study, weights: Mapping[str, float]) -> Study:
 
 
 def with_assignments(study: Study, assigned: Mapping[str, Sequence[str]]) -> Study:
-    """Fix the annotators of some traces of the study; other traces are dealt as before.
+    """Change the annotators of some traces of the study, and fix those of all traces.
 
     Args:
         study: The study.
         assigned: The annotators by trace id, all of them in the study.
+
+    Returns:
+        The changed study; the same study if no trace gets other annotators.
     """
-    fixed_annotators = {trace_id: tuple(sorted(names)) for trace_id, names in assigned.items()}
+    present_annotators = {
+        trace_id: names for trace_id in study.traces if (names := annotators_of(study, trace_id))
+    }
+    fixed_annotators = present_annotators | {
+        trace_id: tuple(sorted(names)) for trace_id, names in assigned.items()
+    }
+    if fixed_annotators == present_annotators:
+        return study
     # Unchanged entries keep their position, so that equal studies compare equal.
     previous_annotators = {
         assignment.trace_id: assignment.annotators for assignment in study.assignments

@@ -381,7 +381,8 @@ def changes_to_figures(previous: Study, changed: Study) -> tuple[str, ...]:
     """Name the changed parts of a study on which figures depend.
 
     Figures do not depend on added batches and releases, annotators of later batches, adjudicators,
-    retests, the rules of adjudication, or the order of annotators.
+    retests, the rules of adjudication, the order of annotators, or the assignment of unfinished
+    traces.
 
     Args:
         previous: The study before the change.
@@ -395,11 +396,8 @@ def changes_to_figures(previous: Study, changed: Study) -> tuple[str, ...]:
     ]
     if changed.batches[: len(previous.batches)] != previous.batches:
         changes.append("the traces added before")
-    previous_count = len(previous.assignments)
-    previous_ids = frozenset(previous.traces)
-    if changed.assignments[:previous_count] != previous.assignments or any(
-        assignment.trace_id in previous_ids for assignment in changed.assignments[previous_count:]
-    ):
+    changed_ids = {assignment.trace_id for assignment in changed.assignments}
+    if any(assignment.trace_id not in changed_ids for assignment in previous.assignments):
         changes.append("the assignments")
     if changed.releases[: len(previous.releases)] != previous.releases:
         changes.append("the released traces")

@@ -360,8 +360,12 @@ def test_a_table_assigns_traces_to_annotators(cli: Cli) -> None:
     cli.ok("study", "import", table)
     assert (queue(cli, "alice"), sorted(queue(cli, "bob"))) == ([], traces)
     finish("bob", traces[0])
-    table.write_text(f"trace_id,annotator\n{traces[1]},alice\n")
-    cli.refused("study", "import", table, says="the assignments")
+    table.write_text(f"trace_id,annotator\n{traces[0]},bob\n{traces[1]},alice\n")
+    cli.ok("study", "import", table)
+    assert queues(cli, "alice", "bob")[0] == [traces[1]]
+    assert not cli.json("study", "import", table)["changed"]
+    table.write_text(f"trace_id,annotator\n{traces[0]},alice\n")
+    cli.refused("study", "import", table, says=f"line 2: someone has finished trace '{traces[0]}'")
 
 
 def test_weights_set_the_share_of_each_annotator(cli: Cli) -> None:

@@ -323,7 +323,9 @@ async def test_the_queue_of_one_mode(conflicts: TeamDir) -> None:
         assert row_at_cursor(on) == "3.1 open"
         assert "Step repetition" not in on.text
         assert f"3.1 {MAST.mode(SLUGS['3.1']).name}" in on.lines[0]
-        await on.press("2", "escape")
+        await on.press("2")
+        assert "2 left in other modes: Esc, then A" in last_message(on)
+        await on.press("escape")
         assert not isinstance(on.app.screen, AdjudicateScreen)
 
 

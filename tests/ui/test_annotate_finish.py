@@ -73,13 +73,16 @@ async def test_open_modes_are_answered_by_their_digits(long: Path) -> None:
         for mode in MAST.modes:
             assert (f" {mode.code} {mode.name} " in on.text) is (mode.code not in ("1.3", "2.6"))
         assert "only if you looked for each" in on.text
-        await on.press("1", "o", "W", "enter", "1")  # no answer between two digits
+        for key in ("o", "W", "x"):  # no answer between two digits
+            await on.press("1", key)
+            assert f"Nothing set: {key} is no second digit" in on.text
+        await on.press("1", "enter", "_", "-", "1", "1")
         assert on.session.verdict(SLUGS["1.1"]) is VerdictValue.ABSENT
         assert "1.1 Disobey task specification absent" in on.text
         for key, reason in (("3", "1.3 has a verdict already"), ("9", "there is no mode 19")):
             await on.press("1", key)
             assert f"Nothing set: {reason}" in on.text
-        await on.press("_", "1", "1", "1", "2", "-", "1", "2", "1", "escape", *"djksu", "?")
+        await on.press("_", "1", "1", "1", "2", "-", "1", "2", "1", "escape", *"djksu?")
         assert "All keys are in this box and in the last line" in on.text
         assert on.session.verdict(SLUGS["1.1"]) is VerdictValue.UNSURE
         assert on.session.verdict(SLUGS["1.2"]) is None

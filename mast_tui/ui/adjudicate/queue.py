@@ -269,6 +269,13 @@ class Queue:
         """Return the number of open conflicts in all traces."""
         return sum(cases.open_count for cases in self.cases.values())
 
+    def open_in_other_modes(self) -> int:
+        """Return the number of open conflicts in modes that are not listed."""
+        return (
+            sum(replace(cases, only_mode=None).open_count for cases in self.cases.values())
+            - self.open_count()
+        )
+
     def changed_count(self) -> int:
         """Return the number of decided conflicts with a changed answer."""
         return sum(cases.changed_count for cases in self.cases.values())

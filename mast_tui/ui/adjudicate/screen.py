@@ -1138,14 +1138,15 @@ class AdjudicateScreen(BaseScreen):
         return ", ".join(parts)
 
     def _finished_text(self) -> str:
-        """Return the message that nothing is left to decide."""
-        if self.queue.mode is not None:
+        """Return the message that nothing is left to decide, here or at all."""
+        other_count = self.queue.open_in_other_modes()
+        if self.queue.mode is not None and other_count:
+            back, adjudicate = map(self.mast.key_of, ("everywhere.back", "everywhere.adjudicate"))
             return (
-                f"Nothing left to decide on {self._mode_title(self.queue.mode)}: "
-                f"{self.mast.key_of('everywhere.back')}, then "
-                f"{self.mast.key_of('everywhere.adjudicate')} lists other modes"
+                f"Nothing left in this mode · {other_count} left in other modes: {back}, then "
+                f"{adjudicate}"
             )
-        is_everything = not self.queue.hidden_traces()
+        is_everything = self.queue.mode is None and not self.queue.hidden_traces()
         where = "" if is_everything else " here"
         return f"Nothing left to decide{where}: {self._gold_hint()}"
 

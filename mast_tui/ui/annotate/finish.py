@@ -343,17 +343,19 @@ class FinishScreen(KeyDialog[str]):
     def take(self, key: str) -> bool:
         """Close the dialog with an answer, or add a digit of the mode that gets a verdict.
 
-        Between the digits other keys do nothing. Return False if the key has no meaning here.
+        Between the digits another key only forgets the first one. Return False if the key has no
+        meaning here.
         """
         digits = key.replace(".", "")  # a click on a mode sends its whole code
         if digits.isdecimal() and self._rows_by_mode:
             for digit in digits:
                 self._add_digit(digit)
-        elif self._entry.has_begun:
-            return key.isprintable()  # Escape is not
         elif key in VERDICT_KEYS and self._rows_by_mode:
             self._entry = DigitEntry(VERDICT_KEYS[key], has_begun=True)
             self.say_below(self._entry.prompt)
+        elif self._entry.has_begun and key.isprintable():  # Escape is not
+            self._entry = DigitEntry(VerdictValue.ABSENT)
+            self.say_below(f"Nothing set: {key} is no second digit", error=True)
         elif key in dict(self._answers):
             self.dismiss(key)
         else:

@@ -633,12 +633,16 @@ class Suggestions(ScreenPart):
         next_suggestion = self.current()
         if next_suggestion is not None:
             self.show(next_suggestion)
-            remaining = f"{len(self.pending)} to go"
         else:
             self._screen.show_span()
-            remaining = "all suggestions answered"
         hint = "" if accept else self._absent_hint(session, suggestion.mode)
-        self._hints.say(f"{one_line(change.message)} · {remaining}{hint}")
+        self._hints.say(f"{self._message_of(change)}{hint}")
+
+    def _message_of(self, change: Change) -> str:
+        """Return the message about an answer, with the number of suggestions to go."""
+        count = len(self.pending)
+        remaining = f"{count} to go" if count else "all suggestions answered"
+        return f"{one_line(change.message)} · {remaining}"
 
     def _absent_hint(self, session: Session, slug: str) -> str:
         """Return the keys that set a mode absent, for a message; empty if it has a verdict."""
@@ -710,7 +714,7 @@ class Suggestions(ScreenPart):
         self._current_id = None
         if self.pending:
             self._go_to_pending(session, 1, after=index)
-        self._hints.say(one_line(change.message))
+        self._hints.say(self._message_of(change))
 
     # Finished judges, and jumps from other screens
 
@@ -847,7 +851,7 @@ class Suggestions(ScreenPart):
         )
         if change is None:
             return
-        message = f"{one_line(change.message)} · {len(self.pending)} to go"
+        message = self._message_of(change)
         if dialog_answer.for_later_traces:
             session = self._state.session
             assert session is not None

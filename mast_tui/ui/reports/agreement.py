@@ -257,8 +257,9 @@ class AgreementScreen(ReportScreen):
         """Compute again the figures that work on another screen may have changed."""
         if self.people is None:
             return
-        # First passes never change, so only the comparison of a judge with the gold may change.
-        if self.passes == "last":
+        # First passes never change, so only the comparison of a judge with the gold may change,
+        # and the hidden traces, which a finish or an adjudication shows.
+        if self.passes == "last" or self.people.hidden_ids:
             self.start(opened)
         elif self.page == JUDGE:
             self._start_judge(opened)

@@ -573,8 +573,9 @@ class TracesScreen(TablesScreen):
         if line.table is None or line.row is None or listing is None:
             return
         key_of = self.mast.key_of
-        effect = "adjudicates it" if line.row.id in listing.adjudicated_ids else "opens it"
-        keys = [f"{key_of(f'{self.where}.open')} {effect}"]
+        effect = "adjudicate" if line.row.id in listing.adjudicated_ids else "open"
+        self.hints.leave_out(self.keys_left_out, first={"open": effect})
+        keys = [f"{key_of(f'{self.where}.open')} {effect}s it"]
         if listing.differing_ids is not None:
             keys.append(f"{key_of('agreement_traces.differing')} only where they differ")
         title = listing.titles.get(line.row.id, line.row.id)

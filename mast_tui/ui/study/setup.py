@@ -15,10 +15,10 @@ from mast_tui.columns import padded
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 from mast_tui.session import (
-    anybody_finished,
     check_changes,
     count_reassigned_traces,
     earlier_work_text,
+    finished_in_study,
     outside_work_text,
     with_sample,
     with_weights,
@@ -632,7 +632,7 @@ class StudySetup(Form):
             lost_traces=count_reassigned_traces(workspace, study),
             outside_text=outside_work_text(workspace, study),
             limit=LATE_LIMIT
-            if previous is not None and anybody_finished(workspace, previous)
+            if previous is not None and finished_in_study(workspace, previous)
             else earlier_work_text(workspace, study) or EARLY_LIMIT,
         )
 

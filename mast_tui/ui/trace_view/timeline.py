@@ -275,8 +275,10 @@ def actor_text(span: Span, name: str | None, cells: int) -> str:
     """
     kind = kind_label(span.kind, span.role, span.status)
     # An agent may be called ``user`` or ``system``, like a kind. The word is shown once.
-    if name is None or name.rstrip() == kind:
+    if name is None:
         return set_cell_size(kind, cells)
+    if name.rstrip() == kind:
+        name = ""
     if kind == "agent" and cell_len(name.rstrip()) > cells - KIND_CELLS - 1:
         return set_cell_size(name, cells)
     return f"{set_cell_size(name, cells - KIND_CELLS - 1)} {set_cell_size(kind, KIND_CELLS)}"
