@@ -141,6 +141,7 @@ LEGEND: Final[Mapping[Where, Sequence[HelpSection]]] = MappingProxyType(
                     ("●2  ◌3", "Your labels; suggestions of judges that wait for an answer"),
                     ("≡", "The same run is listed in another format"),
                     ("✗", "A file that could not be read; its line says why"),
+                    ("4 files skipped", "No traces; mast-tui inspect names them, with the reason"),
                 ),
             ),
         ),
