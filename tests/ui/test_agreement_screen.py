@@ -203,6 +203,8 @@ async def test_a_judge_is_compared_with_gold_and_with_people(finished: TeamDir) 
     async with agreeing(finished) as on:
         await on.press("5")
         assert "against gold" in on.lines[0]
+        await on.press("p")
+        assert "the other pages" in last_message(on)
         # In one of the finished people differ, so there is no gold yet.
         assert (cells(on, "1.3")["n"], cells(on, "1.3")["true_positive_rate"]) == ("1", "0.00")
         await on.press("c")

@@ -186,7 +186,7 @@ async def test_a_queue_is_chosen_and_gone_through(tmp_path: Path) -> None:
         await on.press("escape")
         # What is begun comes first, by whatever it was begun.
         assert (sorted(listed_names(on)), reveals(team)) == (["a.json", "e.json"], 0)
-        await on.press("f", "p")
+        await on.press("f", "P")
         assert listed_names(on) == ["b.json"]
         assert "1.3" in on.text
         assert reveals(team) > 0

@@ -428,6 +428,10 @@ class AdjudicateScreen(BaseScreen):
         if self.queue.cases and not self._left_text():
             first_hints = {**first_hints, "export": "export the gold", "agreement": "agreement"}
         hidden_actions: Sequence[str] = _DECIDING_ACTIONS if case is None else ()
+        if row is None:
+            hidden_actions = (*_DECIDING_ACTIONS, "next_conflict", "names")
+            if self.queue.contents.entries:
+                first_hints = {"agreed": "agreed items", **first_hints}
         if case is not None and cases is not None and case.is_verdict:
             answers = Counter(answer.value for answer in cases.question(case).answers)
             present_count = answers[VerdictValue.PRESENT]
@@ -729,12 +733,14 @@ class AdjudicateScreen(BaseScreen):
         row = self.queue.row
         cases = self.queue.current_cases
         case = self.queue.current_case
-        if row is None:
-            return None
-        if cases is None:
+        if row is not None and cases is None:
             self._ask_to_take_on(row.trace_id)
             return None
-        if case is None:
+        if row is None or (case is None and not self._left_text()):
+            if self.queue.was_read:
+                self.hints.say(self._finished_text())
+            return None
+        if cases is None or case is None:
             key_of = self.mast.key_of
             self.hints.say(
                 f"Choose a conflict of this trace: {key_of('adjudicate.down')}, "

@@ -63,13 +63,13 @@ QUEUES: Final[Mapping[QueueName, _QueueTexts]] = {
     QueueName.ALL: _QueueTexts("a", "all traces", "There are no traces."),
     QueueName.MINE: _QueueTexts("m", "mine to do", "Nothing is left for you to do."),
     QueueName.DISAGREEMENTS: _QueueTexts(
-        "p",  # not d, which scrolls elsewhere: looking is recorded
+        "P",  # a capital, because looking is recorded
         "disagreements with others",
         "No one disagrees with you on the traces that you have finished.",
         "disagreements",
     ),
     QueueName.JUDGE: _QueueTexts(
-        "t",
+        "T",  # a capital for the same reason
         "the judge disagrees with me",
         "No judge disagrees with you on the traces that you have finished.",
     ),

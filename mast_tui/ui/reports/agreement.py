@@ -440,7 +440,11 @@ class AgreementScreen(ReportScreen):
         return list_traces
 
     def action_passes(self) -> None:
-        """Switch between first and last passes."""
+        """Switch between first and last passes, if the figures of the page depend on them."""
+        report = None if self.judge is None else self.judge.report
+        if self.page == JUDGE and report is not None and report.gold is not None:
+            self.hints.say("The gold counts the last finish; the key acts on the other pages")
+            return
         self.passes = "first" if self.passes == "last" else "last"
         self.mast.workspace.when_ready(self.start)
 

@@ -352,6 +352,11 @@ class TraceQueue:
             self._finished, self._retests, self._assigned_ids = id_sets
 
     @property
+    def has_finished(self) -> bool:
+        """True if the annotator has finished a trace."""
+        return bool(self._finished)
+
+    @property
     def all_finished(self) -> bool:
         """True if the annotator has finished all of their traces.
 
