@@ -137,7 +137,7 @@ _TABLES: Final[Mapping[str, tuple[str, str]]] = {
         unsure | unsure | count | traces with the verdict unsure | 40
         open | open | count | traces without a verdict | 41
         unresolved | unresolved | count | open because annotators disagree | 42
-        more_labels | more for ± 3 | count | further traces to label for ± 3 points | 30
+        more_labels | to label for ± 3 | count | further traces to label for ± 3 points | 30
         """,
     ),
     "modes": (
@@ -324,7 +324,7 @@ _MANTEL_HAENSZEL: Final = Note(
 )
 _OPPOSITE_SIGN: Final = Note("†: the difference over all models has the opposite sign.", "mark")
 _MORE_LABELS: Final = Note(
-    "more for ± 3: approximate number of further traces for an interval of ± 3 points.",
+    "to label for ± 3: approximate number of further traces for an interval of ± 3 points.",
     "more_labels",
 )
 
