@@ -77,10 +77,9 @@ ACTIONS_ON_THE_LIST: Final = ("sort", "queue", "compare")
 """The names of actions that have no effect while search hits are listed."""
 
 NEXT_STEPS: Final[Mapping[str, str]] = {
-    **{name: name for name in ("open", "filter", "queue")},
-    **{name: name for name in ("agreement", "adjudicate", "export")},
+    name: name for name in ("open", "filter", "queue", "agreement", "adjudicate", "export")
 }
-"""The first hints once the annotator has finished a trace."""
+"""The texts of the first hints once the annotator has finished a trace, by action."""
 
 
 class LibraryScreen(MainScreen):
