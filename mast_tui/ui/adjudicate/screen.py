@@ -1139,13 +1139,7 @@ class AdjudicateScreen(BaseScreen):
 
     def _finished_text(self) -> str:
         """Return the message that nothing is left to decide."""
-        if self.queue.mode is not None:
-            return (
-                f"Nothing left to decide on {self._mode_title(self.queue.mode)}: "
-                f"{self.mast.key_of('everywhere.back')}, then "
-                f"{self.mast.key_of('everywhere.adjudicate')} lists other modes"
-            )
-        is_everything = not self.queue.hidden_traces()
+        is_everything = self.queue.mode is None and not self.queue.hidden_traces()
         where = "" if is_everything else " here"
         return f"Nothing left to decide{where}: {self._gold_hint()}"
 
