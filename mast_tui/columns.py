@@ -209,7 +209,7 @@ def table_lines(
             yield (" " * GAP).join(texts_of_line).rstrip()
     left_out = [title for index, title in enumerate(titles) if index not in cells_by_index]
     if left_out:
-        yield f"Columns left out (narrow window): {', '.join(left_out)}."
+        yield f"Columns left out (the window is too narrow): {', '.join(left_out)}."
 
 
 _LEAST_TEXT: Final = 8

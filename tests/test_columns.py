@@ -110,6 +110,6 @@ def test_a_table_fits_its_line_and_names_the_columns_without_room() -> None:
     assert list(table_lines((NAME, COUNT, dropped), rows, line_cells=20)) == [
         "name           count",
         f"{'a' * 11}…  123456",
-        "Columns left out (narrow window): system.",
+        "Columns left out (the window is too narrow): system.",
     ]
     assert len(list(table_lines((NAME, COUNT, dropped), rows))) == 2

@@ -290,11 +290,6 @@ def _input_without_traces(workspace: Workspace, study: StudyInput) -> SpanInput 
     )
 
 
-def judge_names(workspace: Workspace) -> list[str]:
-    """Return the full names of the judges that have judged a trace of the workspace."""
-    return sorted({judgement.judge for judgement in workspace.judgements()})
-
-
 def judges_beginning(judges: Sequence[str], text: str) -> list[str]:
     """Return the judge of this exact name, or all judges with this beginning of a name.
 
@@ -319,7 +314,7 @@ def find_judge(workspace: Workspace, text: str) -> str:
     Raises:
         click.ClickException: No judge or several judges match.
     """
-    judges = judge_names(workspace)
+    judges = workspace.judges()
     matches = judges_beginning(judges, text)
     if len(matches) == 1:
         return matches[0]

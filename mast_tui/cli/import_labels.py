@@ -582,6 +582,6 @@ def undo_imported(
         {"import": record.id},
         command="mast-tui import",
         operation=f"import {record.id}",
-        success=f"{summary}; its traces stay registered",
+        success=f"{summary}; its traces stay in the workspace",
         as_json=as_json,
     )

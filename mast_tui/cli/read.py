@@ -500,9 +500,9 @@ class LineReader:
             verb = "was" if unread == 1 else "were"
             self._say(
                 f"{counted(unread, 'span')} {verb} not read. o: modes without a verdict stay "
-                "open and count in no figure,"
+                "open and agreement skips them,"
             )
-            self._say("W: they become absent (if you looked for each); any other key goes back")
+            self._say("W: all become absent (only if you looked for each); any other key goes back")
             key = next(self._lines, "")
             # ``j`` was the key of earlier versions; scripts still send it.
             if key not in ("o", "W", "j"):

@@ -1012,8 +1012,8 @@ def print_progress(rows: list[dict[str, Any]]) -> None:
     if any(row.get("retests", {}).get("planned") for row in rows):
         columns += [
             _retests_column("planned", "retests"),
-            _retests_column("due", "due now"),
-            _retests_column("done", "done"),
+            _retests_column("due", "retests due"),
+            _retests_column("done", "retests done"),
         ]
     if any(row.get("retests", {}).get("lost") for row in rows):
         say(LOST_RETEST_NOTE)

@@ -16,7 +16,7 @@ import click
 
 from mast_tui import __version__
 from mast_tui.adjudication import OrderOf, SpanOrders
-from mast_tui.cli.agree import judge_names, judges_beginning
+from mast_tui.cli.agree import judges_beginning
 from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.jackknife import share_of_traces
 from mast_tui.figures.record import (
@@ -147,7 +147,7 @@ def judges_named(workspace: Workspace, texts: Iterable[str]) -> list[str]:
     Raises:
         ClickException: No judge has such a name.
     """
-    judges = judge_names(workspace)
+    judges = workspace.judges()
     matching_judges: set[str] = set()
     for text in texts:
         matches = judges_beginning(judges, text)

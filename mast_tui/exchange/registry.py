@@ -87,7 +87,7 @@ def _with_annotator(
 _TABLE: Final = (
     Format(
         "gold",
-        "the gold with every side, agreement, a datasheet",
+        "gold, everyone's verdicts, agreement, a datasheet",
         FormatContent.GOLD,
         "gold.json",
         "datasheet.md",

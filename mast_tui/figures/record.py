@@ -845,7 +845,7 @@ _SIGNATURES: Final = (
         undefined="no mode found",
     ),
     Statistic(
-        "jaccard", "of either", "Jaccard", "traces with both / with either", "Jaccard 1901",
+        "jaccard", "share of either", "Jaccard", "traces with both / with either", "Jaccard 1901",
     ),
     Statistic(
         "phi", "φ", "correlation φ", "correlation of two modes", "Pearson 1900",

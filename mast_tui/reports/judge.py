@@ -115,7 +115,7 @@ _OVERALL: Final = columns("""
     these              | these traces   | share  | prevalence in these traces only     | 62
     powered            | with judge     | share  | prediction-powered estimate         | 99
     judge_weight#value | λ              | number | weight of the judge's verdicts      | 60
-    more_labels        | more for ± 3   | count  | traces to label for ± 3 points      | 95
+    more_labels        | to label for ± 3 | count  | traces to label for ± 3 points      | 95
 """)
 _EFFECT: Final = columns("""
     name       |            | text   | measure                | 102
@@ -597,7 +597,7 @@ def _validity_note(figures_by_mode: Mapping[str, FigureTable]) -> Note:
 def _too_few_left_note(figures_by_mode: Mapping[str, FigureTable]) -> tuple[Note, ...]:
     """Return a note on the modes with too few traces left for an interval of ± 3 points."""
     codes = [code for code, table in figures_by_mode.items() if _needs_more_than_left(table)]
-    text = f"more for ± 3: not reached by labelling all traces, for {', '.join(codes)}."
+    text = f"to label for ± 3: not reached by labelling all traces, for {', '.join(codes)}."
     return applicable((codes, Note(text, "too_few_left")))
 
 
@@ -836,7 +836,7 @@ def _page_notes(report: JudgeReport) -> Iterator[Note]:
     if report.thresholds is not None:
         yield _thresholds_note(report.thresholds)
     yield from applicable((report.judge_seen_counted, _SEEN_COUNTED))
-    yield Note(excluded, "left_out")
+    yield from applicable((left_out or compared_traces, Note(excluded, "left_out")))
     yield from _missing_table_notes(report)
     yield from applicable((is_blind, _BLIND))
 

@@ -64,9 +64,16 @@ def p_words(p: float) -> str:
     return "p < 0.001" if p < 0.001 else f"p {fixed_number(p, 3)}"
 
 
+_REASON_WORDS: Final = {
+    "no_unlabelled": "no unlabelled trace",
+    "no_positives": "no present verdict",
+    "no_negatives": "no absent verdict",
+}
+
+
 def undefined_words(reason: str) -> str:
     """Return the reason for a missing figure, for its place: ``— no variance``."""
-    return f"{NONE} {reason.replace('_', ' ')}"
+    return f"{NONE} {_REASON_WORDS.get(reason, reason.replace('_', ' '))}"
 
 
 def in_words(figure: Figure) -> str:

@@ -137,7 +137,7 @@ _TABLES: Final[Mapping[str, tuple[str, str]]] = {
         unsure | unsure | count | traces with the verdict unsure | 40
         open | open | count | traces without a verdict | 41
         unresolved | unresolved | count | open because annotators disagree | 42
-        more_labels | more for ± 3 | count | further traces to label for ± 3 points | 30
+        more_labels | to label for ± 3 | count | further traces to label for ± 3 points | 30
         """,
     ),
     "modes": (
@@ -270,8 +270,8 @@ _TABLES: Final[Mapping[str, tuple[str, str]]] = {
         """
         pair | modes | text | | 100
         jaccard#count | both | count | {which} with both | 95
-        phi#n | of | count | traces with verdicts on both | 80
-        jaccard#value | of either | share | share of traces with either (Jaccard) | 70
+        phi#n | compared | count | traces with verdicts on both | 80
+        jaccard#value | share of either | share | share of traces with either (Jaccard) | 70
         phi | φ | number | correlation φ | 60
         """,
     ),
@@ -324,7 +324,7 @@ _MANTEL_HAENSZEL: Final = Note(
 )
 _OPPOSITE_SIGN: Final = Note("†: the difference over all models has the opposite sign.", "mark")
 _MORE_LABELS: Final = Note(
-    "more for ± 3: approximate number of further traces for an interval of ± 3 points.",
+    "to label for ± 3: approximate number of further traces for an interval of ± 3 points.",
     "more_labels",
 )
 

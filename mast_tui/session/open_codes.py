@@ -29,7 +29,7 @@ from mast_tui.workspace.registers.tags import TaggedPlace, all_tags, keep_tags, 
 ALIKE: Final = 60.0
 """The least similarity, from 0 to 100, of texts in one group."""
 
-NO_WORDS: Final = "no words yet"
+NO_WORDS: Final = "no note yet"
 """The name of the group of labels without a text."""
 
 _TAG: Final = re.compile(r"(?<![\w#])#([^\W\d_][\w-]*)")
@@ -124,7 +124,7 @@ class Saturation:
         """The number of different failures, and how many of them the last traces added."""
         trace_count = len(self.traces)
         text = (
-            f"{counted(self.kinds, 'different failure')} (modes and notes) in "
+            f"{counted(self.kinds, 'different failure')} (modes and groups of notes) in "
             f"{counted(trace_count, 'trace')}"
         )
         if self.since_last_new:

@@ -682,7 +682,9 @@ class Session:
             WorkspaceError: The workspace cannot be written.
         """
         if self.finished:
-            raise SessionError("this trace is already finished; a changed label opens it again")
+            raise SessionError(
+                "this trace is already finished; after a changed label it is unfinished again"
+            )
         if not self.trace.loaded.complete:
             raise SessionError("this trace is still loading; finish it when it is complete")
         if len(self.trace) != self._registered_spans:
@@ -714,8 +716,8 @@ class Session:
         """
         if self._passes.shown_since_finish:
             raise SessionError(
-                "you have seen others' answers since you finished, so the finish cannot be undone; "
-                "a changed label opens the trace again; agreement counts your first finish"
+                "the finish cannot be undone, as you have seen others' answers; if you change a "
+                "label, the trace is unfinished again; agreement still counts your first finish"
             )
         action = self._passes.last_done
         if action is None:

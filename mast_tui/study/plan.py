@@ -221,7 +221,9 @@ def is_expected(study: Study | None, annotator: str, trace_id: str) -> bool:
 
 def overlap_traces(study: Study) -> tuple[str, ...]:
     """Return the ids of the traces with several annotators, in the order of the study."""
-    return _plan_of_study(study).overlap
+    plan = _plan_of_study(study)
+    # A released trace may have one annotator left.
+    return tuple(trace_id for trace_id in plan.overlap if len(plan.annotators[trace_id]) > 1)
 
 
 def withheld_traces(study: Study, annotator: str) -> frozenset[str]:

@@ -39,6 +39,11 @@ class AppOptions(NamedTuple):
     fill_new_workspace: Callable[[Workspace], None] | None = None
     password: str | None = None
 
+    @property
+    def on_server(self) -> bool:
+        """True if the workspace is on a server."""
+        return self.workspace is not None and "://" in self.workspace
+
     def command_of_another(self) -> str:
         """Return the command with which another person labels the same traces on this machine."""
         import shlex  # the first spans do not need it
@@ -48,7 +53,7 @@ class AppOptions(NamedTuple):
             arguments.append(shlex.quote(str(self.paths[0])) if len(self.paths) == 1 else "PATH …")
         if self.workspace is not None:
             # A URL may contain a password.
-            location = "URL" if "://" in self.workspace else shlex.quote(self.workspace)
+            location = "URL" if self.on_server else shlex.quote(self.workspace)
             arguments.append(f"--workspace {location}")
         return " ".join([*arguments, "--annotator NAME"])
 

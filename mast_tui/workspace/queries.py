@@ -391,6 +391,12 @@ def judgements(connection: Connection, **filters: Unpack[OfWork]) -> tuple[Judge
     )
 
 
+def judges(connection: Connection) -> tuple[str, ...]:
+    """Return the judges that have judged a trace, sorted by name."""
+    judge = schema.judgements.c.annotator
+    return tuple(connection.execute(select(judge).distinct().order_by(judge)).scalars())
+
+
 def label_counts(connection: Connection, annotator: str, taxonomy: str) -> dict[str, int]:
     """Count the labels in an annotator's last pass on each trace, by trace id.
 

@@ -726,6 +726,7 @@ class Workspace:
     guidelines = reading(queries.guidelines)
 
     judgements = reading(queries.judgements)
+    judges = reading(queries.judges)
     label_counts = reading(queries.label_counts)
     waiting_counts = reading(queries.waiting_counts)
 

@@ -86,7 +86,7 @@ def test_notes_are_listed_in_groups_with_saturation(cli: Cli, notes: None) -> No
             {"trace_id": "t2", "kinds": 1, "new": ["#who"]},
         ],
     }
-    assert "2 different failures (modes and notes)" in cli("study", "notes").out
+    assert "2 different failures (modes and groups of notes)" in cli("study", "notes").out
     tagged = cli("study", "notes", "--tag", "who").out
     assert "2 #who\n  t2 · alice · k2 · wrong customer #who\n" in tagged
     matches = cli("study", "notes", "--search", "red").out

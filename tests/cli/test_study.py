@@ -402,7 +402,7 @@ def test_a_split_of_traces_stays(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("option", "heading"),
     [
-        ("--retest", "finished begun left retests due now done"),
+        ("--retest", "finished begun left retests retests due retests done"),
         ("--withhold", "without suggestions finished begun left"),
     ],
 )

@@ -90,8 +90,8 @@ def test_the_effect_of_tools() -> None:
         ("text_editor", '{"command": "create", "path": "a.py"}', Effect.CHANGES),
         ("shell", '{"command": "cd a && git commit -am x"}', Effect.RECORDS),
         ("shell", '{"command": "rm a; pytest | tail && git push"}', Effect.CHANGES_AND_READS),
-        ("", "", Effect.UNKNOWN),
-    ]:
+        ("", "", Effect.UNKNOWN), ("shell", "uv run " * 3000, Effect.UNKNOWN),
+    ]:  # fmt: skip
         assert effect_of(tool, arguments, command_of(tool, arguments)) is effect
 
 

@@ -73,7 +73,7 @@ def test_narrow_text_drops_low_intervals_then_names_then_columns() -> None:
     parts = ("[-5, +33]", "Disobey task specification", "[0.48, 0.72]", "<0.001", "0.61")
     order = [narrowest(part) for part in parts]
     assert order == sorted(set(order), reverse=True)
-    assert "Columns left out (narrow window): Gwet's AC1, p." in texts[60]
+    assert "Columns left out (the window is too narrow): Gwet's AC1, p." in texts[60]
     for width in (150, 120, 100, 80, 70, 60):
         lines = texts[width].splitlines()
         assert max(map(cell_len, lines)) <= width
@@ -89,7 +89,7 @@ def test_intervals_without_room_are_named() -> None:
         "1", {"name": "x", "k": Figure(value=0.5, interval=(0.25, 0.75)), "a": withheld, "p": 0.5}
     )
     lines = lines_of(row, columns=columns, width=26)
-    assert "Intervals left out (narrow window): κ." in " ".join(lines)
+    assert "Intervals left out (the window is too narrow): κ." in " ".join(lines)
     assert "No room" not in " ".join(lines_of(row, columns=columns))
 
 

@@ -24,7 +24,7 @@ from mast_tui.session import (
     visible_traces_for_agreement,
     with_released_traces,
 )
-from mast_tui.study import OpenModes, retest_traces, withheld_traces
+from mast_tui.study import OpenModes, overlap_traces, retest_traces, withheld_traces
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.events.types import BlindWorkSet
 from tests.session.build import content, finding, put, span
@@ -443,5 +443,6 @@ def test_progress_of_assigned_traces() -> None:
     released = with_released_traces(room.workspace, room.study, "alice")
     (release,) = released.releases
     assert (release.annotator, {*release.traces}) == ("alice", {*room.order()} - {first})
+    assert {*overlap_traces(released)}.isdisjoint(release.traces)
     room.finish(*release.traces)
     assert with_released_traces(room.workspace, room.study, "alice") == room.study

@@ -331,16 +331,8 @@ def test_assignments_by_name_go_before_the_plan(study: Study, data: st.DataObjec
     for trace_id in study.traces:
         annotators = annotators_of(after, trace_id)
         assert annotators == fixed.get(trace_id, annotators)
-        assert (trace_id in overlap_traces(after)) == (
-            len(annotators) > 1 or _is_short_of_annotators(after, trace_id)
-        )
+        assert (trace_id in overlap_traces(after)) == (len(annotators) > 1)
         assert all(trace_id in assigned(after, name) for name in annotators)
-
-
-def _is_short_of_annotators(study: Study, trace_id: str) -> bool:
-    """Return whether a shared trace has fewer annotators than planned."""
-    fixed = {assignment.trace_id for assignment in study.assignments}
-    return study.per_trace > 1 and trace_id not in fixed and trace_id in overlap_traces(study)
 
 
 def test_annotators_are_assigned_traces_by_weight() -> None:

@@ -11,15 +11,7 @@ import pytest
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import FileReport, Trace
 from mast_tui.traces.readers.converted import line_of
-from tests.traces.checks import (
-    CORPUS,
-    SAMPLES,
-    check_sound,
-    keys_of,
-    needs_corpus,
-    texts_of,
-    write_json_lines,
-)
+from tests.traces.checks import CORPUS, SAMPLES, check_sound, keys_of, texts_of, write_json_lines
 from tests.traces.damage import missing_keys, mutate, read_damaged, read_intact
 from tests.traces.golden.damage import damaged_formats, sample_of
 from tests.traces.inspect_logs import HEADER
@@ -47,8 +39,8 @@ def sampled_files(folder: Path) -> list[Path]:
     return paths
 
 
-def check_damaged(path: Path, tmp_path: Path) -> None:
-    """Fail unless every one of a few mutations of the file is read soundly."""
+@pytest.mark.parametrize("path", [*sampled_files(SAMPLES), *sampled_files(CORPUS)], ids=str)
+def test_damaged_files_are_read_soundly(path: Path, tmp_path: Path) -> None:
     data = path.read_bytes()
     intact = read_intact(path)
     for number in range(1 if len(data) > BIG_BYTES else MUTATIONS):
@@ -59,19 +51,6 @@ def check_damaged(path: Path, tmp_path: Path) -> None:
         if (comparison := missing_keys(intact, data, mutation, report)) is not None:
             _expected_count, missing = comparison
             assert not missing, (number, mutation.kind)
-
-
-@pytest.mark.parametrize("path", sampled_files(SAMPLES), ids=lambda path: path.name)
-def test_damaged_samples_are_read_soundly(path: Path, tmp_path: Path) -> None:
-    check_damaged(path, tmp_path)
-
-
-@needs_corpus
-@pytest.mark.parametrize(
-    "path", sampled_files(CORPUS), ids=lambda path: path.relative_to(CORPUS).as_posix()
-)
-def test_damaged_real_files_are_read_soundly(path: Path, tmp_path: Path) -> None:
-    check_damaged(path, tmp_path)
 
 
 @pytest.mark.parametrize("name", damaged_formats())

@@ -111,7 +111,7 @@ async def test_places_are_numbers_and_joined_before_the_trace_is_shown(team: Tea
     mark(team, "alice", 5, code="1.5")
     mark(team, "bob", 5, 8, code="1.5")
     async with adjudicating(team) as on:
-        assert cursor_row(on) == ("open", "only bob marks #8")
+        assert cursor_row(on) == ("open", "only bob: #8")
         adjudicate(on).evidence.trace = None  # as while the trace is read
         await on.press("2")
         assert "1.5 Unaware of termination conditions: place taken at #8, as bob" in last_message(
@@ -130,7 +130,7 @@ async def test_single_places_are_dropped_changed_and_added(team: TeamDir) -> Non
         assert shown_sides(on)[2:] == [(None, "gold so far", ["#2"]), (None, "dropped", ["#12"])]
         assert adjudicate(on).focused is adjudicate(on).evidence.sides_panel
         await on.press("e", "k", "enter")
-        assert cursor_row(on) == ("open", "only bob marks #7")
+        assert cursor_row(on) == ("open", "only bob: #7")
         assert adjudicate(on).focused is adjudicate(on).evidence.sides_panel
         await on.press("b")
         assert (gold(team), cursor_row(on)[0]) == ([(2, 2), (7, 7), (9, 10)], "decided")

@@ -201,6 +201,8 @@ async def test_a_judge_is_compared_with_gold_and_with_people(finished: TeamDir) 
     async with agreeing(finished) as on:
         await on.press("5")
         assert "against gold" in on.lines[0]
+        await on.press("p")
+        assert "the other pages" in last_message(on)
         # In one of the finished people differ, so there is no gold yet.
         assert (cells(on, "1.3")["n"], cells(on, "1.3")["true_positive_rate"]) == ("1", "0.00")
         await on.press("c")
@@ -238,7 +240,7 @@ async def test_new_finishes_are_announced_and_counted_on_request(finished: TeamD
         finished.label("alice", "three", {})
         finished.label("bob", "three", {}, finish=False)
         await on.until(lambda: "decided since" in last_message(on))
-        assert last_message(on).startswith("1 finished or decided since")
+        assert last_message(on).startswith("Not in these figures: 1 finished or decided since")
         finished.label("bob", "three", {})
         await on.until(lambda: "2 finished or decided since" in last_message(on))
         assert cells(on, "1.3")["n"] == "2"

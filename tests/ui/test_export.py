@@ -279,7 +279,7 @@ async def test_a_form_shows_its_fields_and_takes_all_keys(team: TeamDir) -> None
     async with stage(team.folder, workspace=team.workspace, size=(80, 24)) as on:
         await choose(on, "gold")
         form = on.app.screen
-        choices = ("gold", "majority decides", "agreement from", "names")
+        choices = ("verdicts", "majority decides", "agreement from", "names")
         for title in ("file", "annotators", "facts for datasheet", *choices):
             assert any(f"  {title}  " in line for line in on.lines), title
         # On a choice, letters are no text, and mean nothing of what is under the form.

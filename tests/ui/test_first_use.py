@@ -56,7 +56,7 @@ async def test_the_first_minute(tmp_path: Path) -> None:
             on.text,
             "╭─ System design issues ─",
             "│ 3  1.3 Step repetition                   │",
-            " label 1▁ · second digit · Esc cancels (absent begins with -, unsure with _)",
+            " label 1▁ · second digit · Esc cancels (- first: absent, _ first: unsure)",
         )
         await on.press("3")
         assert on.labels == {("1.3", 2, 2)}
@@ -79,8 +79,8 @@ async def test_the_first_minute(tmp_path: Path) -> None:
             "of 12 spans read ─",
             "1 suggestion without your answer",
             "Without a verdict: 13 of 14 modes",
-            "o  finish; modes without a verdict stay open: they count in no figure  ↵",
-            "W  finish; they become absent: only if you looked for each of them",
+            "o  finish; modes without a verdict stay open: agreement skips them  ↵",
+            "W  finish and set all absent: only if you looked for each",
         )
         await on.press("o")
         assert on.session.finished

@@ -107,6 +107,7 @@ def test_a_long_message_is_broken_between_its_parts() -> None:
     ]
     assert message_rows("No step of this trace failed", 16) == ["No step of this", "trace failed"]
     assert len(message_rows(" · ".join(["a part of it"] * 30), 20)) == MAX_ROWS
+    assert message_rows("an answer that is long " * 9, 20)[-1].endswith("…")
 
 
 def test_every_dialog_declares_its_keys() -> None:

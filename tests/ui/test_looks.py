@@ -227,7 +227,7 @@ def test_the_library(snap_compare: Compare, judged: Path) -> None:
 
 async def test_the_library_on_a_narrow_terminal(tmp_path: Path) -> None:
     async with stage(samples_folder(), workspace=tmp_path / "w.db", size=NARROW) as on:
-        assert on.lines[0].startswith(" Library · 16 traces · 5 files skipped   ")
+        assert on.lines[0].startswith(" Library · 16 traces · 4 files skipped   ")
         assert on.lines[0].rstrip().endswith(" 0 of 16 finished")
         assert on.lines[1].split() == ["trace", "model", "outcome", "spans", "labels"]
         assert "catalog-postgres-connections.jsonl" in on.text

@@ -179,13 +179,10 @@ async def test_the_name_is_asked_once(
         assert isinstance(on.app.screen, NameScreen)
         line = on.app.screen.query_one(Input)
         assert line.value == "tester"
-        line.value = ""
-        for refused in ("judge:rules@1", "", "a,b"):
+        for refused in ("judge:rules@1", "", "a,b", "judge:me"):
             line.value = ""
             await on.press(*refused, "enter")
             assert isinstance(on.app.screen, NameScreen)
-        line.value = ""
-        await on.press(*"judge:me", "enter")
         assert "judge's name" in on.text
         line.value = ""
         await on.press(*"ann", "enter", "1", "3")
@@ -202,12 +199,10 @@ async def test_a_similar_name_is_refused(small: Path, workspace: Path) -> None:
         store.add_annotator("tomas", AnnotatorKind.HUMAN)
     async with stage(small, workspace=workspace, annotator=None) as on:
         line = on.app.screen.query_one(Input)
-        for name in ("tornas", "gold"):
+        for name in ("gold", "tornas"):
             line.value = name
             await on.press("enter")
             assert isinstance(on.app.screen, NameScreen)
-        line.value = "tornas"
-        await on.press("enter")
         assert "looks like 'tomas'" in " ".join(on.text.split())
         line.value = "tomas"
         await on.press("enter")

@@ -272,7 +272,7 @@ def test_details_of_a_row() -> None:
         "Nobody said present.",
         "",
         "! Look out.",
-        "Bars: █▓ share, ▓░ 95 % interval.",
+        "Bars: the share ends after ▓; ▓ and ░ are its 95 % interval.",
         "Nothing was left out.",
         "All of it.",
     ]

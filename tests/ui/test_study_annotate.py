@@ -121,7 +121,7 @@ async def test_a_retest_is_named_and_hides_the_first_labels(team: TeamDir) -> No
         assert on.session.trace_id == other_ids[1]
         fresh = title_conditions(on)
         await on.press("D")
-        assert "only 1 retest left: label as if you never saw the trace: } next trace" in on.message
+        assert "only 1 retest left · } next trace: label it as if it were new" in on.message
         # The question is the same, whichever trace it is.
         await on.press("r")
         assert not missing(on.text, "See what others say?", "asks you to label some traces")

@@ -52,6 +52,9 @@ _SSH_VALUE_OPTIONS: Final = frozenset({"-F", "-J", "-i", "-l", "-o", "-p"})
 _EXEC_VALUE_OPTIONS: Final = frozenset(
     {"-c", "-e", "-n", "-u", "-w", "--container", "--env", "--namespace", "--user", "--workdir"}
 )
+_MOST_WORDS: Final = 200
+"""The most words of a simple command that are examined. Each may begin a command in a command."""
+
 _FIND_CHANGES: Final = re.compile(r"-delete\b|-exec\s+rm\b")
 _HTTP_CHANGES: Final = re.compile(
     r"(?:-X\s*|--request[ =])['\"]?(?:POST|PUT|PATCH|DELETE)"
@@ -214,7 +217,7 @@ def _effect_of_simple_command(tokens: list[str]) -> Effect:
         _REDIRECT.match(token) and not next_token.startswith(_NOWHERE)
         for token, next_token in zip(tokens, next_tokens, strict=True)
     )
-    effect = _effect_of_words([_without_quotes(word) for word in tokens])
+    effect = _effect_of_words([_without_quotes(word) for word in tokens[:_MOST_WORDS]])
     return Effect.CHANGES if writes_file else effect
 
 

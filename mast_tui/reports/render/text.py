@@ -253,10 +253,10 @@ class _Shape:
             column.name or column.title for column in with_values if column not in self.columns
         ]
         if dropped:
-            yield f"Columns left out (narrow window): {', '.join(dropped)}."
+            yield f"Columns left out (the window is too narrow): {', '.join(dropped)}."
         titles = [column.title for column in self.columns if self._has_dropped_interval(column)]
         if titles:
-            yield f"Intervals left out (narrow window): {', '.join(titles)}."
+            yield f"Intervals left out (the window is too narrow): {', '.join(titles)}."
 
     def _has_dropped_interval(self, column: Column) -> bool:
         return column.key in self.without_interval and any(

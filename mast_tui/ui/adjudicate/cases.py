@@ -489,7 +489,7 @@ class TraceCases:
     def _difference_text(self, group: ConflictGroup) -> str:
         """Return how the sides of open conflicts differ.
 
-        Examples are ``present / absent``, ``only ann marks #3``, ``ann ends at #3, bob at #5`` and
+        Examples are ``present / absent``, ``only ann: #3``, ``ann ends at #3, bob at #5`` and
         ``at #3 / #9``.
         """
         if group.kind is ConflictKind.VERDICT:
@@ -499,7 +499,7 @@ class TraceCases:
         if len(marking_sides) == 1:
             (side,) = marking_sides
             name = self.names.display_name(side.annotator, 16)
-            return f"only {name} marks {self._ranges_text(side.targets)}"
+            return f"only {name}: {self._ranges_text(side.targets)}"
         answers = self.names.in_order(group.answers)
         differing_end = self._differing_end(group)
         if differing_end is not None:

@@ -354,16 +354,15 @@ class AdjudicateScreen(BaseScreen):
     def _empty_queue_text(self, contents: QueueContents) -> str:
         """Return why there is nothing to adjudicate, and what to do."""
         if contents.entries:
-            count = len(contents.entries)
-            where = "in this trace" if count == 1 else f"in these {count} traces"
+            where = f"in {counted(len(contents.entries), 'trace')} that two people have finished"
             if self.queue.mode is not None:
                 where += f" on {self._mode_title(self.queue.mode)}"
             agreed_count, single_count = self.queue.undisputed_counts()
-            compared = "no mode has a verdict by two people, so nothing was compared"
+            compared = "No mode has verdicts of two people, so there is nothing to decide"
             if agreed_count:
                 compared = f"{counted(agreed_count, 'verdict')} of two or more people, who agree"
             return (
-                f"No conflicts {where}: {compared}; {counted(single_count, 'verdict')} of one "
+                f"No conflicts {where}.\n\n{compared}; {counted(single_count, 'verdict')} of one "
                 "person.\n\nThese verdicts go to the gold without a decision; "
                 f"{self.mast.key_of('adjudicate.agreed')} lists them. {self._gold_hint()}."
             )
@@ -429,6 +428,10 @@ class AdjudicateScreen(BaseScreen):
         if self.queue.cases and not self._left_text():
             first_hints = {**first_hints, "export": "export the gold", "agreement": "agreement"}
         hidden_actions: Sequence[str] = _DECIDING_ACTIONS if case is None else ()
+        if row is None:
+            hidden_actions = (*_DECIDING_ACTIONS, "next_conflict", "names")
+            if self.queue.contents.entries:
+                first_hints = {"agreed": "agreed items", **first_hints}
         if case is not None and cases is not None and case.is_verdict:
             answers = Counter(answer.value for answer in cases.question(case).answers)
             present_count = answers[VerdictValue.PRESENT]
@@ -631,7 +634,7 @@ class AdjudicateScreen(BaseScreen):
         self._show_row()
         key_of = self.mast.key_of
         self.hints.say(
-            "= agreed, · by one person: both in the gold without a decision · "
+            "rows with = (agreed) and · (one person) need no decision for the gold · "
             f"{key_of('adjudicate.overrule')} overrules one · "
             f"{key_of('adjudicate.agreed')} hides them"
             if lists_agreed
@@ -730,12 +733,14 @@ class AdjudicateScreen(BaseScreen):
         row = self.queue.row
         cases = self.queue.current_cases
         case = self.queue.current_case
-        if row is None:
-            return None
-        if cases is None:
+        if row is not None and cases is None:
             self._ask_to_take_on(row.trace_id)
             return None
-        if case is None:
+        if row is None or (case is None and not self._left_text()):
+            if self.queue.was_read:
+                self.hints.say(self._finished_text())
+            return None
+        if cases is None or case is None:
             key_of = self.mast.key_of
             self.hints.say(
                 f"Choose a conflict of this trace: {key_of('adjudicate.down')}, "

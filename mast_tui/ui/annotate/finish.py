@@ -189,8 +189,8 @@ Answers = tuple[tuple[str, str], ...]
 
 TO_UNREAD: Final = ("g", "go to the first unread span")
 ANSWERS: Final[Answers] = (
-    ("o", "finish; modes without a verdict stay open: they count in no figure"),
-    ("W", "finish; they become absent: only if you looked for each of them"),
+    ("o", "finish; modes without a verdict stay open: agreement skips them"),
+    ("W", "finish and set all absent: only if you looked for each"),
     TO_UNREAD,
 )
 ANSWERS_BY_STUDY: Final[Mapping[OpenModes, Answers]] = {
@@ -295,8 +295,8 @@ class FinishScreen(KeyDialog[str]):
         example = next(iter(self._rows_by_mode), taxonomy.modes[0])
         keys = " ".join(taxonomy.keys_of(example))
         self._digits_text = (
-            f"- {keys}, or only {keys}: {example.code} absent. _ {keys}: unsure. "
-            "The same keys again take it back."
+            f"{keys} or - {keys} sets {example.code} absent, _ {keys} sets it unsure. "
+            "The same keys again undo this."
         )
 
     def compose_rows(self) -> ComposeResult:
@@ -556,7 +556,7 @@ class Finish(ScreenPart):
             next_step = f"{self._key_of('annotate.next_trace')} next trace"
             if queue.last_retests:
                 retests = counted(queue.last_retests, "retest")
-                return f"only {retests} left: label as if you never saw the trace: {next_step}"
+                return f"only {retests} left · {next_step}: label it as if it were new"
             return next_step
         study = await self._run(partial(session.workspace.study, session.taxonomy.ref))
         if study is not None and session.annotator in study.annotators:
@@ -586,10 +586,7 @@ class Finish(ScreenPart):
             return
         question = "This is recorded, and you can no longer undo the finish."
         if not may_show_others:
-            question = (
-                "No one else has labelled this trace: you see only suggestions and the outcome. "
-                + question
-            )
+            question = f"No one else has labelled this trace. {question}"
         if await self._run(partial(_may_retest, session)):
             question += (
                 " This study asks you to label some traces a second time, with everything hidden. "
@@ -601,7 +598,7 @@ class Finish(ScreenPart):
                 self._screen.mast.writes.do(lambda: self._show_hidden(session))
 
         self._screen.mast.ask_key(
-            "See what others say?",
+            "See what others say?" if may_show_others else "See suggestions and the outcome?",
             question,
             (("y", "show it"), ("n", "leave it hidden")),
             {"y": show_hidden},

@@ -240,7 +240,7 @@ class Marking(ScreenPart):
             if selection.quote.extends:
                 effect = "to its last word"
             else:
-                effect = f"to first word, {self._key_of('annotate.range')} marks from it"
+                effect = f"to first word, then {self._key_of('annotate.range')}"
             self._hints.prompt(
                 f"quote: {self._keys_text(QUOTE_MOVES)} {effect} · {self.keys_to_use_target} · "
                 f"{self._key_of('everywhere.back')} cancels"
@@ -248,8 +248,8 @@ class Marking(ScreenPart):
         elif selection.whole_trace:
             title = "whole trace, not the range" if drops_range else "whole trace"
             self._hints.prompt(
-                f"{title}: {self.keys_to_use_target} · {self._keys_text(LABEL_CHANGES)} change "
-                f"its labels · {self._key_of('everywhere.back')} cancels"
+                f"{title}: {self.keys_to_use_target} · change its labels with "
+                f"{self._keys_text(LABEL_CHANGES)} · {self._key_of('everywhere.back')} cancels"
             )
 
     def _keys_text(self, actions: Sequence[str]) -> str:

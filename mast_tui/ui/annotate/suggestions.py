@@ -767,7 +767,7 @@ class Suggestions(ScreenPart):
         for panel in self.panels:
             panel.show(title, mode_title, source, warnings, suggestion.rationale)
             if self.edited_id == suggestion.id:
-                panel.show_titles(plain_title(f"{title}, as suggested"))
+                panel.show_titles(plain_title(f"{title}, original"))
 
     def _idle_text(self, session: Session | None) -> str:
         """Return the text of the panel while no suggestion is under the cursor."""

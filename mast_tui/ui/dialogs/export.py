@@ -94,7 +94,7 @@ class ExportFormats(FinderDialog):
         ]
         position = 0 if isinstance(report, ReportToWrite) else len(choices)
         choices[position:position] = screen_choices
-        super().__init__("Export as", choices, placeholder="a format, or what it holds")
+        super().__init__("Export as", choices, placeholder="type to filter")
 
 
 _AS_THEY_ARE: Final = "as they are"
@@ -115,10 +115,10 @@ _STUDY_MASKS: Final = Field("masks", "personal data", "The study masks all files
 
 _FILE: Final = Field("file", "file", "", path=True)
 _FOLDER: Final = Field("file", "folder", "", path=True)
-_WHOLE_GOLD: Final = "also of one person alone"
+_WHOLE_GOLD: Final = "all, also by one person"
 _GOLD: Final = Field(
     "gold",
-    "gold",
+    "verdicts",
     "All verdicts, also those of one person alone, or only those on which two annotators agree or "
     "an adjudicator decided.",
     (_WHOLE_GOLD, "only agreed or decided"),
@@ -157,7 +157,7 @@ _DATASHEET: Final = Field(
     "Who labelled, licence, contact and such (TOML). Empty: datasheet.toml beside the "
     "workspace, if there is one.",
     path=True,
-    placeholder="a TOML file",
+    placeholder="path of a TOML file",
 )
 _FIELDS_OF_LABELS: Final = (_WHOSE_LABELS, _PASS, _MAJORITY, _PSEUDONYMS)
 _FIELDS: Final[Mapping[FormatContent, tuple[Field, ...]]] = {

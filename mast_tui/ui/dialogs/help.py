@@ -76,8 +76,11 @@ LEGEND: Final[Mapping[Where, Sequence[HelpSection]]] = MappingProxyType(
                         f"{FIRST}  {BETWEEN}  {LAST}",
                         "The first, a middle and the last span of a marked range",
                     ),
-                    (f"{_MINE}2  +2", "Two of your labels on one span; two marks without room"),
-                    ("repeated 3×", "The steps from here on occur 3 times"),
+                    (
+                        f"{_MINE}2  +2",
+                        "Two of your labels on one span; two more marks that do not fit",
+                    ),
+                    ("occurs 3×", "The steps from here on occur 3 times"),
                     ("… at once", "'3 calls at once': 3 equal calls in one step"),
                     ("⋮", "Steps that are folded or filtered out"),
                 ),
@@ -141,6 +144,7 @@ LEGEND: Final[Mapping[Where, Sequence[HelpSection]]] = MappingProxyType(
                     ("●2  ◌3", "Your labels; suggestions of judges that wait for an answer"),
                     ("≡", "The same run is listed in another format"),
                     ("✗", "A file that could not be read; its line says why"),
+                    ("skipped", "Files without a trace; mast-tui inspect PATH names them"),
                 ),
             ),
         ),
@@ -159,6 +163,7 @@ def adjudication_help(keymap: Keymap) -> tuple[str, ...]:
         f"{key('adjudicate.pane')} goes to the sides, the answers of the annotators. There, "
         f"{key('adjudicate.nobody')} drops the place under the cursor; {key('adjudicate.enter')} "
         "takes the side under the cursor (for more than nine sides).",
+        "You may also decide between yourself and others; the datasheet of the gold reports this.",
         "If names are hidden, letters stand for them, in a random order on each trace; "
         f"{key('adjudicate.names')} shows the names.",
         f"When nothing is left, {key('everywhere.export')} exports the gold and "

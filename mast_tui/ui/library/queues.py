@@ -63,19 +63,19 @@ QUEUES: Final[Mapping[QueueName, _QueueTexts]] = {
     QueueName.ALL: _QueueTexts("a", "all traces", "There are no traces."),
     QueueName.MINE: _QueueTexts("m", "mine to do", "Nothing is left for you to do."),
     QueueName.DISAGREEMENTS: _QueueTexts(
-        "p",  # not d, which scrolls elsewhere: looking is recorded
+        "P",  # a capital, because looking is recorded
         "disagreements with others",
         "No one disagrees with you on the traces that you have finished.",
         "disagreements",
     ),
     QueueName.JUDGE: _QueueTexts(
-        "t",
-        "the judge against me",
+        "T",  # a capital for the same reason
+        "the judge disagrees with me",
         "No judge disagrees with you on the traces that you have finished.",
     ),
     QueueName.UNSURE: _QueueTexts("u", "unsure", "You have marked no mode as unsure."),
     QueueName.CHANGED: _QueueTexts(
-        "c", "with a mode that was split", "No mode has been split since you labelled it."
+        "c", "with a mode that the codebook split", "No mode has been split since you labelled it."
     ),
     QueueName.WORTH: _QueueTexts(
         "w",
@@ -318,8 +318,8 @@ class QueueChoice(Ask):
             default=QUEUES[current].key,
             hint=f"{key_of('annotate.next_trace')} and {key_of('annotate.previous_trace')} in "
             "a trace go through these traces in this order. Disagreements, also with the judge, "
-            "are listed only for traces that you have finished and need not label again. To open "
-            "such a list is recorded; then you can no longer undo the finish of its traces.",
+            "are listed only for traces that you have finished and need not label again. If you "
+            "open such a list, this is recorded, and you can no longer undo your finish there.",
         )
         self._opened = opened
         self._listed_ids = listed_ids

@@ -76,6 +76,11 @@ ROW_ACTIONS: Final = frozenset(
 ACTIONS_ON_THE_LIST: Final = ("sort", "queue", "compare")
 """The names of actions that have no effect while search hits are listed."""
 
+NEXT_STEPS: Final[Mapping[str, str]] = {
+    name: name for name in ("open", "filter", "queue", "agreement", "adjudicate", "export")
+}
+"""The texts of the first hints once the annotator has finished a trace, by action."""
+
 
 class LibraryScreen(MainScreen):
     """The list of traces.
@@ -316,7 +321,10 @@ class LibraryScreen(MainScreen):
             parts = ("Library", *self._list_title_parts())
             # A judge shows nothing to a blind annotator.
             is_blind = self.mast.opened is not None and self.mast.opened.blind
-            self.hints.leave_out((*self.keys_left_out, *(["judge"] if is_blind else [])))
+            self.hints.leave_out(
+                (*self.keys_left_out, *(["judge"] if is_blind else [])),
+                first=NEXT_STEPS if self.mast.trace_queue.has_finished else {},
+            )
         self.title_bar.show(parts, self.right_title_parts())
 
     def _list_title_parts(self) -> Iterator[str]:

@@ -309,7 +309,7 @@ class AgreementScreen(ReportScreen):
 
         The pass stands before the numbers, because a narrow screen cuts the end.
         """
-        pass_text = f"{self.passes} finish"
+        pass_text = f"labels at {self.passes} finish"
         if self.page == JUDGE:
             report = None if self.judge is None else self.judge.report
             if report is None:
@@ -440,7 +440,11 @@ class AgreementScreen(ReportScreen):
         return list_traces
 
     def action_passes(self) -> None:
-        """Switch between first and last passes."""
+        """Switch between first and last passes, if the figures of the page depend on them."""
+        report = None if self.judge is None else self.judge.report
+        if self.page == JUDGE and report is not None and report.gold is not None:
+            self.hints.say("The gold counts the last finish; the key acts on the other pages")
+            return
         self.passes = "first" if self.passes == "last" else "last"
         self.mast.workspace.when_ready(self.start)
 
@@ -813,12 +817,16 @@ def seen_text(report: JudgeReport, key_of: KeyOf) -> str:
     against = one_line(against_words(report))
     if not report.table("judge_pooled").count("n"):
         return (
-            f"All verdicts of {against} were given while suggestions were shown, so none is "
-            f"counted. {key} counts them."
+            f"{key} counts the verdicts of {against}: all were given while suggestions were shown"
         )
     verdicts = counted(seen_count, "verdict")
+    undecided_count = report.table("judge_left_out").count("unresolved")
+    undecided_text = f"{undecided_count:,} undecided, and " if undecided_count else ""
     pronoun = "it" if seen_count == 1 else "them"
-    return f"Not counted: {verdicts} given while suggestions were shown. {key} counts {pronoun}."
+    return (
+        f"Not counted: {undecided_text}{verdicts} given while suggestions were shown; {key} counts "
+        f"{pronoun}."
+    )
 
 
 def no_judge_text(judge: JudgeFigures, key_of: KeyOf) -> str:

@@ -38,7 +38,7 @@ BELOW: Final = "▓"
 ABOVE: Final = "░"
 """The part of a bar from the share to the end of the interval."""
 
-LEGEND: Final = f"Bars: {SURE}{BELOW} share, {BELOW}{ABOVE} 95 % interval."
+LEGEND: Final = f"Bars: the share ends after {BELOW}; {BELOW} and {ABOVE} are its 95 % interval."
 
 MOST_CHOICES: Final = 3
 """The most choosable columns that are all described beside a row."""

@@ -297,7 +297,7 @@ class ReportScreen(TablesScreen):
             }
             for trace_id, decisions in workspace.all_decisions(ref).items():
                 finished_work |= {
-                    (trace_id, decision.item, decision.decided_at) for decision in decisions
+                    (trace_id, decision.mode, decision.decided_at) for decision in decisions
                 }
             return frozenset(finished_work)
 
@@ -313,7 +313,10 @@ class ReportScreen(TablesScreen):
         change_count = max(added_count, len(self._counted_work - finished_work))
         if change_count:
             key = self.mast.key_of(f"{self.where}.anew")
-            self.hints.say(f"{change_count:,} finished or decided since · {key} counts again")
+            self.hints.say(
+                f"Not in these figures: {change_count:,} finished or decided since · "
+                f"{key} counts again"
+            )
 
     def action_anew(self) -> None:
         """Compute the whole report again."""
@@ -341,7 +344,7 @@ class ReportScreen(TablesScreen):
             self.mast.workspace.when_ready(lambda opened: self._take_on(opened, hidden_ids))
 
         self.mast.ask_key(
-            f"{counted(len(hidden_ids), 'trace')} that are hidden from you",
+            f"Adjudicate {counted(len(hidden_ids), 'hidden trace')}?",
             "You will see the labels of others, as an adjudicator does. After that you cannot "
             "label these traces independently. This is recorded.",
             (("a", "see them as adjudicator"), ("n", "leave them out")),

@@ -34,7 +34,7 @@ COLUMNS: Final = (
     Column("outcome", "outcome", Kind.TEXT, priority=70),
     Column("shape", "shape", Kind.TEXT, priority=80),
     Column("first", "first at", Kind.TEXT, priority=75),
-    Column("chain", "by onset", Kind.TEXT, priority=90),
+    Column("chain", "modes by onset", Kind.TEXT, priority=90),
 )
 
 

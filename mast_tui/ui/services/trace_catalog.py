@@ -38,7 +38,7 @@ class Catalog(Struct):
             of them it has shown.
         troubles: The unreadable files, and the broken parts of other files.
         unreadable: The files without any readable part.
-        skipped: The files that are no traces.
+        skipped: The files that are no traces, and add nothing to traces.
         looked_at: The number of files that were read.
         total: The number of files known so far.
         checking: Whether traces of the last scan are still to be checked.
@@ -65,7 +65,7 @@ class Catalog(Struct):
         """Add the result of reading one file."""
         name = report.path.name
         self.looked_at += 1
-        if report.skipped is not None:
+        if report.skipped is not None and not report.is_used:
             self.skipped.append(FileProblem(name, place="", message=report.skipped))
         if report.failed is not None:
             problem = FileProblem(name, place="", message=report.failed)

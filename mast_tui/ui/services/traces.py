@@ -149,7 +149,7 @@ def _may_mask_texts(options: AppOptions) -> bool:
     """
     if options.samples:
         return False
-    if options.workspace is not None and "://" in options.workspace:
+    if options.on_server:
         return True
     path = _workspace_file(options)
     if path is None:
@@ -350,6 +350,11 @@ class TraceQueue:
         )
         if id_sets is not None:
             self._finished, self._retests, self._assigned_ids = id_sets
+
+    @property
+    def has_finished(self) -> bool:
+        """True if the annotator has finished a trace."""
+        return bool(self._finished)
 
     @property
     def all_finished(self) -> bool:

@@ -254,8 +254,8 @@ class WorkspaceService:
             reason: The reason.
             masks: The masks of the study over the texts of traces; None if they are not known.
         """
-        is_server = "://" in (self._app.options.workspace or "")
-        if masks is None and self._app.traces.awaits_masks and not is_server:
+        app = self._app
+        if masks is None and app.traces.awaits_masks and not app.options.on_server:
             self._refuse_without_masks(reason)
             return
         self._continue_without_workspace(reason, masks)
@@ -402,7 +402,7 @@ class WorkspaceService:
             f"{count_text} to {traces_text} waited here for the server. Meanwhile you "
             "finished the trace in another window, and that work stays as it is. The changes that "
             f"were not saved are in {one_line(str(outbox.refused_path))}. Label them again if they "
-            "still hold; this opens the trace again.",
+            "still hold; then the trace is unfinished again.",
             (("o", "go on"),),
             {},
             default="o",

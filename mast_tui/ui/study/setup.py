@@ -130,7 +130,7 @@ FIELDS: Final = (
     ),
     Field(
         "places",
-        "different ends",
+        "overlapping places",
         "Overlapping places with different ends are a conflict or not (--boundaries). Separate "
         "places always are.",
         ("no conflict", "conflict"),
@@ -214,7 +214,7 @@ def study_of(
         open_modes=OpenModes(texts["open_modes"]),
         names_hidden=texts["names"] == "hidden",
         judge_first=texts["judge"] == "before",
-        boundaries=texts["places"] == "conflict",
+        boundaries=texts["places"] != "no conflict",
         reasons=texts["reasons"] == "asked",
         redact=texts["redact"] == "masked",
         seed=_parsed_whole_number(texts["seed"], "seed"),

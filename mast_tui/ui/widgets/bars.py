@@ -194,7 +194,9 @@ def message_rows(text: str, cells: int) -> list[str]:
                 rows[-1] = f"{rows[-1]} {word}".lstrip()
             else:
                 rows.append(shortened(word, cells))
-    return [row for row in rows if row][:MAX_ROWS] or [""]
+    rows = [row for row in rows if row] or [""]
+    last_row = shortened(" ".join(rows[MAX_ROWS - 1 :]), cells)
+    return [*rows[: MAX_ROWS - 1], last_row] if last_row else rows
 
 
 class RowsAbove(Static):

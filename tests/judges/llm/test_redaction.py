@@ -137,16 +137,9 @@ def test_pickling_keeps_rules_and_drops_secrets(tmp_path: Path) -> None:
         assert pickle.loads(pickle.dumps(plain)).identity == plain.identity
 
 
-ENCODED = (" ", "\\n", "\\u0040", "\x1b[31m", "\u200b", "＠")
-pieces = st.lists(
-    st.one_of(
-        st.text(max_size=12),
-        st.sampled_from(
-            [*SECRETS.values(), "[redacted e-mail 1]", "@", "://u:p@h", "sk-", *ENCODED]
-        ),
-    ),
-    max_size=12,
-)
+PIECES = [*SECRETS.values(), "[redacted e-mail 1]", "@", "://u:p@h", "sk-"]
+PIECES += [" ", "\\n", "\\u0040", "\x1b[31m", "\u200b", "＠"]
+pieces = st.lists(st.one_of(st.text(max_size=12), st.sampled_from(PIECES)), max_size=12)
 
 
 @given(pieces)
