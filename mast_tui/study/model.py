@@ -91,7 +91,8 @@ class Draw(Struct, frozen=True, omit_defaults=True):
     judge: str = ""
 
 
-class Study(Struct, frozen=True):
+# The hash is kept, since a study is the key of its cached plan, which is looked up for each trace.
+class Study(Struct, frozen=True, cache_hash=True):
     """The protocol of a labelling study under one taxonomy (``id@version``).
 
     ``batches`` are the ids of the traces in the order of their batches. Traces are dealt out batch
