@@ -223,10 +223,10 @@ async def test_the_queue_of_a_changed_codebook(tmp_path: Path) -> None:
         migrate(store, CodebookMap(old, MAST, targets), "alice")
     async with stage(team.folder, workspace=team.workspace) as on:
         await on.press("f")
-        assert "with a mode that the codebook split" in on.text
+        assert "with a mode the codebook split" in on.text
         await on.press("c")
         assert listed_names(on) == ["a.json"]
-        assert "with a mode that the codebook split · 1 of 2 traces" in on.lines[0]
+        assert "with a mode the codebook split · 1 of 2 traces" in on.lines[0]
         assert "On: 1.3 Step repetition, 1.4 Loss of conversation history" in on.text
         await on.press("enter")
         await on.press("D")

@@ -75,7 +75,7 @@ QUEUES: Final[Mapping[QueueName, _QueueTexts]] = {
     ),
     QueueName.UNSURE: _QueueTexts("u", "unsure", "You have marked no mode as unsure."),
     QueueName.CHANGED: _QueueTexts(
-        "c", "with a mode that the codebook split", "No mode has been split since you labelled it."
+        "c", "with a mode the codebook split", "No mode has been split since you labelled it."
     ),
     QueueName.WORTH: _QueueTexts(
         "w",
@@ -288,7 +288,7 @@ def continued_queue(
     ]
 
 
-_NAME_CELLS: Final = 30
+_NAME_CELLS: Final = 32
 
 
 class QueueChoice(Ask):
