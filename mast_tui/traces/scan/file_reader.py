@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from mast_tui.counts import counted
 from mast_tui.traces.file_places import missing_file_text
@@ -229,6 +229,17 @@ def _read_text(source: Source, named: bool) -> FileReport:
     return FileReport(path, skipped="plain text; give the file itself to read it as a trace")
 
 
+class _RecordList(NamedTuple):
+    """Records in a file, each as JSON on one line.
+
+    ``are_parts`` is True unless they are the objects of one list. Parts of a document may also be
+    something else than traces, so they are checked more strictly.
+    """
+
+    records: list[bytes]
+    are_parts: bool = False
+
+
 def _split_records_report(
     source: Source, format_name: str | None = None, are_documents: bool = False
 ) -> FileReport | None:
@@ -246,7 +257,9 @@ def _split_records_report(
             return _read_content(source, inner_document)
         is_intact = not source.is_binary and source.json is not None and not source.damage
         split_lists = (
-            _record_lists(source.json) if is_intact else iter([(split_records(source.data), False)])
+            _record_lists(source.json)
+            if is_intact
+            else iter([_RecordList(split_records(source.data))])
         )
         lines = [line for line in source.data.split(b"\n") if line.strip()]
     except OSError:
@@ -307,12 +320,11 @@ def _separate_documents_report(
     return FileReport(source.path, format_of_records, tuple(traces), tuple(problems))
 
 
-def _record_lists(document: object, is_inner: bool = False) -> Iterator[tuple[list[bytes], bool]]:
-    """Yield the values of a document that may be its records, each as JSON on one line.
+def _record_lists(document: object, is_inner: bool = False) -> Iterator[_RecordList]:
+    """Yield the lists of values in a document that may be its records.
 
-    These are the items of a list or the values of an object, and the same within each value. True
-    after them stands for values that are not the objects of a list. Logfire's records between a
-    program and Claude Code are in the field ``messages``.
+    First come the items of a list or the values of an object, then those within each value.
+    Logfire's records between a program and Claude Code are in the field ``messages``.
     """
     values = items_of(document)
     is_object = isinstance(document, dict)
@@ -328,7 +340,8 @@ def _record_lists(document: object, is_inner: bool = False) -> Iterator[tuple[li
     parts = [value for value in values if value and isinstance(value, dict | list)]
     are_parts = is_object or is_inner or not any(isinstance(part, dict) for part in parts)
     if parts:
-        yield [dump_line(each).rstrip() for each in (parts if are_parts else values)], are_parts
+        records = [dump_line(each).rstrip() for each in (parts if are_parts else values)]
+        yield _RecordList(records, are_parts)
     for part in () if is_inner else parts[:_MOST_UNKNOWN_PARTS]:
         yield from _record_lists(part, is_inner=True)
 

@@ -1075,7 +1075,7 @@ class AdjudicateScreen(BaseScreen):
         study = self.queue.contents.study
         if study is not None and not (study.is_adjudicator(work.adjudicator) or self._is_asked):
             again = partial(self._write_decisions, work, write, text_of, move_on)
-            self._ask_outsider(study, work.adjudicator, partial(self.writes.do, again))
+            self._ask_to_decide(study, work.adjudicator, partial(self.writes.do, again))
             return
         decisions = await self.run_or_show_error(write)
         if decisions is None:
@@ -1094,7 +1094,7 @@ class AdjudicateScreen(BaseScreen):
         else:
             move_on(text_of(decisions))
 
-    def _ask_outsider(self, study: Study, annotator: str, decide: Callable[[], object]) -> None:
+    def _ask_to_decide(self, study: Study, annotator: str, decide: Callable[[], object]) -> None:
         """Ask a person who is no adjudicator of the study whether to decide."""
 
         def confirmed() -> None:
