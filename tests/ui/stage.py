@@ -267,10 +267,10 @@ class Stage:
 
     @property
     def lines(self) -> list[str]:
-        """The lines of the screen."""
+        """The lines of the screen, empty before its first layout."""
         screen = self.app.screen
-        strips = screen._compositor.render_strips(screen.size)
-        return [strip.text for strip in strips]
+        texts = [strip.text for strip in screen._compositor.render_strips(screen.size)]
+        return texts or [""] * self.app.size.height
 
     @property
     def text(self) -> str:

@@ -345,7 +345,7 @@ async def test_decisions_of_others_appear_at_once(conflicts: TeamDir) -> None:
             "and that counts · 1 more"
         )
         assert row_at_cursor(on) == "3.1 decided"
-        assert "2 of 3 decided" in on.text
+        await on.until(lambda: "2 of 3 decided" in on.text)
 
 
 async def test_items_that_others_are_deciding_are_skipped(conflicts: TeamDir) -> None:

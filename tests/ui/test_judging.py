@@ -185,7 +185,7 @@ async def test_suggestions_appear_at_once_and_cancelling_keeps_them(
             await on.send("m")
             await on.until(lambda: on.session.pending)
             assert len(on.session.pending) == 1
-            assert not missing(on.text, "window 2 of", "1 found")
+            await on.until(lambda: not missing(on.text, "window 2 of", "1 found"))
             # Keys go on meanwhile, and J asks before anything is stopped.
             await on.send("j", "1")
             assert on.number == 2

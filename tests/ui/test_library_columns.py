@@ -90,7 +90,7 @@ async def test_equal_runs_are_marked(tmp_path: Path) -> None:
         screen = library(on)
         await on.until(lambda: all(row.same_as for row in screen.table.rows))
         assert [row.same_as for row in screen.table.rows] == [("b.json",), ("a.json",)]
-        assert not missing(on.text, "a.json ≡", "≡ The same run as b.json")
+        await on.until(lambda: not missing(on.text, "a.json ≡", "≡ The same run as b.json"))
 
 
 @pytest.mark.parametrize("width", [80, 200])

@@ -71,7 +71,7 @@ async def test_the_first_frame_shows_cached_traces(
     async with stage(runs, settled=False) as on:
         await on.until(lambda: isinstance(on.app.screen, LibraryScreen) and listed_names(on))
         assert listed_names(on) == [f"run-{number}" for number in range(11)]
-        assert "checking …" in on.lines[0]
+        await on.until(lambda: "checking …" in on.lines[0])
         gate.set()
         await settle(on.pilot)
         assert listed_names(on) == [f"run-{n}" for n in range(21) if n != 2 and (n < 11 or n == 20)]

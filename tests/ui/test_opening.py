@@ -54,7 +54,7 @@ async def test_keys_before_the_workspace_wait_in_order(
         assert (on.number, on.annotate.timeline.row_count) == (12, 9)
         await on.send("g", "j", "j", "space", "k")
         assert on.annotate.session is None
-        assert "workspace not open yet" in on.lines[0]
+        await on.until(lambda: "workspace not open yet" in on.lines[0])
         # What moves does so at once, but not behind a label.
         assert on.number == 2
         post_keys(on, *"13j26ukfvk11")

@@ -75,7 +75,7 @@ async def test_answers_go_to_the_suggestion_at_the_cursor(long: Path, workspace:
     async with stage(long, workspace=workspace) as on:
         await on.send(*"jjj")
         assert shown_number(on) == 2
-        assert "stuck" in on.text
+        await on.until(lambda: "stuck" in on.text)
         await on.send("a")
         assert on.labels == {("2.6", 4, 4)}
 
