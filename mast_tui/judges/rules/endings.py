@@ -12,9 +12,7 @@ from typing import Final, NamedTuple
 
 from mast_tui.judges.rules import speech
 from mast_tui.judges.rules.effects import Effect, name_words
-from mast_tui.judges.rules.phrases import any_of
-from mast_tui.judges.rules.steps import Quote, RuleStep
-from mast_tui.judges.rules.walk import Call, Walk
+from mast_tui.judges.rules.walk import Call, Quote, RuleStep, Walk
 from mast_tui.labels import Finding
 from mast_tui.traces.model import Role, SpanKind
 
@@ -25,7 +23,7 @@ _COUNTED: Final = (
     "(?:turns?|steps?|iterations?|rounds?|messages?|tokens?|interactions?|(?:tool )?calls?|time)"
 )
 _USED_UP: Final = "(?:reached|exceeded|exhausted|hit|used up|run out)"
-_LIMIT: Final = any_of(
+_LIMIT: Final = speech.any_of(
     rf"max(?:imum)?(?: number of| of)? ?(?:\d+ )?{_COUNTED}(?:[^\n]{{0,30}}) {_USED_UP}",
     rf"{_COUNTED}[ -](?:limit|budget|cap)(?:[^\n]{{0,40}}) {_USED_UP}",
     rf"(?:limit|budget) (?:of|for) (?:this|the) (?:run|session|conversation|task)(?:[^\n]{{0,30}})"
@@ -36,7 +34,7 @@ _LIMIT: Final = any_of(
     r"max_(?:turns|steps|iterations|rounds)(?:[^\n]{0,20})",
     r"context_length_exceeded|budget[_ ]limited|budget[_ ]exhausted",
 )
-_POLICY: Final = any_of(
+_POLICY: Final = speech.any_of(
     r"polic(?:y|ies)|guidelines?|terms|(?:not )?(?:allowed|permitted|eligible|authori[sz]ed)"
     r"|non-?refundable|restrictions?|per our|rules?|human agent|transferred",
 )
@@ -192,7 +190,7 @@ _NO_PROBLEM: Final = re.compile(
     r"|\b(?:errors?|failed|invalid)\s*[:=]\s*(?:0|none|\[\])\b",
     re.IGNORECASE,
 )
-_KNOWN_PROBLEM: Final = any_of(r"pre-?existing", r"unrelated (?:fail\w*|errors?|tests?)")
+_KNOWN_PROBLEM: Final = speech.any_of(r"pre-?existing", r"unrelated (?:fail\w*|errors?|tests?)")
 _OBJECT_NAME: Final = re.compile(r"[A-Za-z][\w.-]{3,}")
 _NOTE_FILE: Final = re.compile(
     r"(?:>>?|\btee(?:\s+-a)?|\"(?:file_)?path\":)\s*['\"]?[\w./-]+\.(?:md|txt|log)\b"
@@ -203,7 +201,7 @@ _NOTE_WORDS: Final = frozenset(
 
 # Measured values and the bounds of claims, such as 'below 500 ms' and 4608.
 _NUMBER: Final = r"\d+(?:\.\d+)?"
-_BOUND: Final = any_of(
+_BOUND: Final = speech.any_of(
     rf"(?P<side>below|under|less than|lower than|at most|above|over|more than|at least) "
     rf"(?P<bound>{_NUMBER}) ?(?P<unit>ms|milliseconds?|s|seconds?|%|percent)?"
 )

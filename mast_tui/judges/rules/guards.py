@@ -18,9 +18,8 @@ from msgspec import Meta, Struct
 
 from mast_tui.errors import MastError
 from mast_tui.judges.rules import GUARD_RULES, Rule
-from mast_tui.judges.rules.phrases import Saying, any_of
-from mast_tui.judges.rules.steps import is_one_sentence
-from mast_tui.judges.rules.walk import walk
+from mast_tui.judges.rules.speech import Saying, any_of
+from mast_tui.judges.rules.walk import is_one_sentence, walk
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.toml_text import parse_toml
 from mast_tui.traces.model import Trace

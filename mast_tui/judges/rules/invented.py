@@ -12,9 +12,8 @@ from typing import Final
 
 import orjson
 
-from mast_tui.judges.rules.phrases import Saying, any_of, last_sentence
-from mast_tui.judges.rules.steps import Quote, RuleStep
-from mast_tui.judges.rules.walk import Call, Walk
+from mast_tui.judges.rules.speech import Saying, any_of, last_sentence
+from mast_tui.judges.rules.walk import Call, Quote, RuleStep, Walk
 from mast_tui.labels import Finding
 from mast_tui.traces.model import SpanKind
 

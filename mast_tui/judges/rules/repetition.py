@@ -15,8 +15,7 @@ from typing import Final, NamedTuple
 
 from mast_tui.counts import counted
 from mast_tui.judges.rules.effects import Effect
-from mast_tui.judges.rules.steps import VIEW_HEADER, RuleStep
-from mast_tui.judges.rules.walk import Call, Walk
+from mast_tui.judges.rules.walk import VIEW_HEADER, Call, RuleStep, Walk
 from mast_tui.judges.word_comparison import WordLikeness, compare
 from mast_tui.labels import Finding
 from mast_tui.traces.model import Role, SpanKind
