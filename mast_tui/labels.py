@@ -442,6 +442,21 @@ class Finding(Struct, frozen=True):
         return Target(self.first, self.last, quote.quote, quote.char_start, quote.char_end)
 
 
+class Judgement(Struct, frozen=True):
+    """The findings and verdicts of a judge on one trace.
+
+    Attributes:
+        findings: The findings, in reading order; their modes are present.
+        unsure: The modes of which the judge is unsure.
+        judged_modes: The modes with a verdict, or None for all modes in ``looks_at``. A judged mode
+            without a finding is absent unless it is in ``unsure``.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    unsure: tuple[str, ...] = ()
+    judged_modes: tuple[str, ...] | None = None
+
+
 class QuoteCounts(Struct, frozen=True, omit_defaults=True):
     """The number of quotes by kind of match; ``unsorted`` were found, without a known kind."""
 

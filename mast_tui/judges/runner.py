@@ -7,10 +7,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
-from mast_tui.judges.protocol import Judge, Judgement
-from mast_tui.labels import Finding
+from mast_tui.labels import Finding, Judgement
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import RunTrace, TraceRecord, WorkspaceError, store_judgement
@@ -23,6 +22,26 @@ if TYPE_CHECKING:
 
 CANCELLED: Final = "cancelled"
 """The reason of a run that the user stopped."""
+
+
+class Judge(Protocol):
+    """A reader of traces that suggests failure modes.
+
+    ``name`` is the annotator of the judge's labels, such as ``judge:rules@1``. Each version of a
+    judge has its own name. ``looks_at`` holds the slugs of the modes that the judge gives verdicts
+    on.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def looks_at(self) -> tuple[str, ...]: ...
+    def judge(self, trace: Trace, /) -> Judgement:
+        """Judge a trace whose index is complete (``trace.loaded.complete``).
+
+        Raises:
+            OSError: the trace's source could not be read.
+        """
 
 
 class TraceStatus(StrEnum):

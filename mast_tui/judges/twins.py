@@ -17,8 +17,7 @@ from rapidfuzz.fuzz import ratio
 from rapidfuzz.process import cdist
 
 from mast_tui.counts import counted
-from mast_tui.judges.protocol import Judgement
-from mast_tui.labels import Evidence, Finding
+from mast_tui.labels import Evidence, Finding, Judgement
 from mast_tui.traces.alignment import is_action
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Outcome, SpanKind, Trace

@@ -17,8 +17,8 @@ from mast_tui.cli.shared.common import open_workspace, print_json, print_line
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.counts import counted
 from mast_tui.grouping import values_by_key
-from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.runner import JudgedTrace, TraceStatus, run_judge
+from mast_tui.labels import Judgement
 from mast_tui.parallel import Item, LostItem, Result, Work, each
 from mast_tui.scale.shards import (
     MANIFEST,

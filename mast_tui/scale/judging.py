@@ -14,8 +14,7 @@ from zlib import crc32
 
 from mast_tui import __version__
 from mast_tui.errors import WorkspaceError
-from mast_tui.judges.protocol import Judge
-from mast_tui.judges.runner import JudgedTrace, TraceJudging
+from mast_tui.judges.runner import Judge, JudgedTrace, TraceJudging
 from mast_tui.parallel import LostItem, Workers, each
 from mast_tui.scale.shards import Manifest, RequestSize, ShardFolder, trace_key, write_shard
 from mast_tui.taxonomy.model import Taxonomy

@@ -25,8 +25,8 @@ from mast_tui.judges.llm.run.judging import TraceJudge
 from mast_tui.judges.llm.run.request_loop import AnswerLimits
 from mast_tui.judges.llm.run.running import connect_to_server
 from mast_tui.judges.llm.run.setup import Setup
-from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.runner import JudgedTrace, finding_indices
+from mast_tui.labels import Judgement
 from mast_tui.scale.judging import UnitResult
 from mast_tui.scale.shards import RequestSize, ShardFolder, read_requests
 from mast_tui.scale.shared_allowance import SharedAllowanceAddress, SharedBudget

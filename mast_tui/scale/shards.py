@@ -24,9 +24,8 @@ from msgspec import structs
 
 from mast_tui.errors import MastError
 from mast_tui.grouping import values_by_key
-from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.runner import JudgedTrace
-from mast_tui.labels import Evidence, Finding, Match
+from mast_tui.labels import Evidence, Finding, Judgement, Match
 from mast_tui.taxonomy.loader import from_dict, to_dict
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.io.remote import trace_path

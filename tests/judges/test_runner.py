@@ -10,10 +10,9 @@ import pytest
 from msgspec.structs import replace
 
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
-from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.judges.runner import Progress, TraceStatus, run_judge
-from mast_tui.labels import Finding, VerdictValue
+from mast_tui.labels import Finding, Judgement, VerdictValue
 from mast_tui.redaction.engine import Redaction
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.index import lines

@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.twins import MODE, TwinsJudge
+from mast_tui.labels import Judgement
 from mast_tui.traces.model import Outcome, Trace, TraceMeta
 from tests.judges.memory_trace import MemoryTrace
 from tests.judges.planted_trials import aimless_trials, long_trials, planted_trials

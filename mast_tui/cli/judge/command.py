@@ -27,7 +27,7 @@ from mast_tui.traces.library import scan
 from mast_tui.traces.scan.each_trace import each_trace
 
 if TYPE_CHECKING:
-    from mast_tui.judges.protocol import Judge
+    from mast_tui.judges.runner import Judge
     from mast_tui.traces.model import FileReport, Trace
 
 

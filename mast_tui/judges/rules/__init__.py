@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from mast_tui.errors import MastError
-from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.rules import endings, invented, repetition
 from mast_tui.judges.rules.walk import Walk, walk
-from mast_tui.labels import Finding
+from mast_tui.labels import Finding, Judgement
 from mast_tui.traces.model import Trace
 
 VERSION: Final = 5

@@ -27,9 +27,8 @@ from mast_tui.judges.llm.run.setup import (
     sending_notice,
 )
 from mast_tui.judges.llm.teaching import default_version
-from mast_tui.judges.protocol import Judge
 from mast_tui.judges.rules import RulesJudge
-from mast_tui.judges.runner import Progress, RunSummary, TraceStatus, run_judge
+from mast_tui.judges.runner import Judge, Progress, RunSummary, TraceStatus, run_judge
 from mast_tui.judges.twins import TwinsJudge, comparable_runs
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace

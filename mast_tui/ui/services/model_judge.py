@@ -19,8 +19,8 @@ from mast_tui.judges.llm.run.estimate import RunEstimate
 from mast_tui.judges.llm.run.run_journal import RunRecord
 from mast_tui.judges.llm.run.running import ModelRunSummary, Watch, run_model_judge
 from mast_tui.judges.llm.run.setup import Setup
-from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.runner import Progress, TraceStatus
+from mast_tui.labels import Judgement
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
 from mast_tui.ui.context import JudgeProgress

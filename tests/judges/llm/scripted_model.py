@@ -12,7 +12,7 @@ from mast_tui.judges.llm.prompt.prompt import Prompt
 from mast_tui.judges.llm.request import Correction, ModelClient, Parameters, Reply, Request
 from mast_tui.judges.llm.run.judging import TraceJudge, TraceResult
 from mast_tui.judges.llm.run.request_loop import AnswerLimits
-from mast_tui.judges.protocol import Judgement
+from mast_tui.labels import Judgement
 from mast_tui.redaction.engine import Redaction
 from mast_tui.taxonomy.loader import load_mast
 from tests.judges.memory_trace import MemoryTrace

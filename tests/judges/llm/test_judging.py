@@ -30,8 +30,7 @@ from mast_tui.judges.llm.request import (
     Unanswered,
 )
 from mast_tui.judges.llm.run.judging import TraceResult
-from mast_tui.judges.protocol import Judgement
-from mast_tui.labels import Match, QuoteCounts, VerdictValue
+from mast_tui.labels import Judgement, Match, QuoteCounts, VerdictValue
 from tests.judges.llm.scripted_model import (
     MAST,
     SMALL,

@@ -10,8 +10,7 @@ from typing import Final
 from msgspec import structs
 
 from mast_tui.judges.llm.request import Window
-from mast_tui.judges.protocol import Judgement
-from mast_tui.labels import Finding, Match, VerdictValue
+from mast_tui.labels import Finding, Judgement, Match, VerdictValue
 from mast_tui.traces.model import Trace
 
 SAME_RANGE: Final = 0.5

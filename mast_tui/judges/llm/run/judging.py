@@ -47,10 +47,9 @@ from mast_tui.judges.llm.request import (
     is_context_size,
 )
 from mast_tui.judges.llm.run.request_loop import AnswerLimits, AnswerStore, RequestLoop
-from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.quote_anchoring import MOST_SEARCHED, Locator, anchored
 from mast_tui.judges.rules import RulesJudge
-from mast_tui.labels import Finding, QuoteCounts, VerdictValue
+from mast_tui.labels import Finding, Judgement, QuoteCounts, VerdictValue
 from mast_tui.redaction.engine import Redaction
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy

@@ -20,8 +20,7 @@ from msgspec import structs
 from mast_tui.judges.llm.request import Finish, Form, Reply, is_context_size, was_truncated
 from mast_tui.judges.llm.run.judging import TraceResult
 from mast_tui.judges.llm.run.setup import Setup
-from mast_tui.judges.protocol import Judgement
-from mast_tui.labels import Label
+from mast_tui.labels import Judgement, Label
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import (
     Asked,

@@ -37,7 +37,6 @@ from mast_tui.judges.llm.run.run_journal import (
     WriterThread,
 )
 from mast_tui.judges.llm.run.setup import Setup
-from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.runner import (
     CANCELLED,
     Progress,
@@ -45,7 +44,7 @@ from mast_tui.judges.runner import (
     TraceStatus,
     finding_indices,
 )
-from mast_tui.labels import QuoteCounts
+from mast_tui.labels import Judgement, QuoteCounts
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import Usage, Workspace, WorkspaceError
