@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from math import isfinite
 from time import time
-from typing import Final
+from typing import Final, NamedTuple
 
 import orjson
 
@@ -193,38 +193,85 @@ _FORM: Final = re.compile(
     r"|structured output|guided|grammar|schema"
 )
 _INVALID_JSON_ANSWER: Final = re.compile(r"json_validate_failed|failed to generate json")
-_UNSUPPORTED_STATUS: Final = (400, 404, 415, 422, 500, 501)
+_TEMPERATURE: Final = re.compile("temperature")
+_NOT_SUPPORTED: Final = re.compile("not support")
+_NO_ENDPOINT: Final = re.compile("requested parameters")
+"""The wording of OpenRouter if no endpoint of a model has all parameters."""
+
+_SERVER_ERRORS: Final = range(500, 1_000)
+_NOT_BUSY: Final = frozenset(range(1_000)) - {429}
+_UNSUPPORTED_STATUS: Final = (400, 415, 422, 500, 501)
+
+
+class _Rule(NamedTuple):
+    """The errors of a kind.
+
+    Attributes:
+        kind: The kind.
+        statuses: The HTTP statuses; None for every status.
+        patterns: The patterns that all occur in the message or in the names.
+        names: The names of which the error has one; empty for any names.
+        on_web_page: Whether the body may be a web page.
+        has_wait: Whether the server asks to wait; None for either.
+    """
+
+    kind: ErrorKind
+    statuses: Container[int] | None = None
+    patterns: Sequence[re.Pattern[str]] = ()
+    names: Collection[str] = ()
+    on_web_page: bool = True
+    has_wait: bool | None = None
+
+
+_RULES: Final = (
+    _Rule(ErrorKind.REDIRECT, range(300, 400)),
+    _Rule(ErrorKind.KEY, (401,)),
+    _Rule(ErrorKind.KEY, (400, 403), [_BAD_KEY]),
+    _Rule(ErrorKind.MONEY, (402,)),
+    _Rule(ErrorKind.MONEY, names=_NO_MONEY),
+    _Rule(ErrorKind.MONEY, patterns=[_NO_MONEY_WORDS]),
+    # A quota error with a time to wait is a limit on the rate of requests.
+    _Rule(ErrorKind.MONEY, patterns=[_QUOTA_WORDS], has_wait=False),
+    _Rule(ErrorKind.DENIED, (403,)),
+    _Rule(ErrorKind.FILTERED, range(500), [_FILTER]),
+    _Rule(ErrorKind.OVERFLOW, (413,)),
+    _Rule(ErrorKind.OVERFLOW, (429,), [_OVERFLOW, _REQUEST_TOO_LONG], on_web_page=False),
+    _Rule(ErrorKind.OVERFLOW, _NOT_BUSY, [_OVERFLOW], on_web_page=False),
+    _Rule(ErrorKind.TEMPORARY, patterns=[_INVALID_JSON_ANSWER]),
+    _Rule(ErrorKind.LOADING, _SERVER_ERRORS, [_LOADING]),
+    _Rule(ErrorKind.FORM, (404,), [_NO_ENDPOINT], on_web_page=False),
+    _Rule(ErrorKind.LIMIT, _UNSUPPORTED_STATUS, [_UNSUPPORTED, _LIMIT], on_web_page=False),
+    _Rule(ErrorKind.ANSWER_TOO_LONG, (400, 415, 422), [_ANSWER_TOO_LONG], on_web_page=False),
+    _Rule(ErrorKind.SYSTEM, _UNSUPPORTED_STATUS, [_NO_SYSTEM], on_web_page=False),
+    _Rule(
+        ErrorKind.TEMPERATURE, _UNSUPPORTED_STATUS, [_UNSUPPORTED, _TEMPERATURE], on_web_page=False
+    ),
+    _Rule(ErrorKind.TEMPERATURE, _UNSUPPORTED_STATUS, names=["temperature"], on_web_page=False),
+    _Rule(ErrorKind.FORM, _UNSUPPORTED_STATUS, [_FORM], on_web_page=False),
+    _Rule(ErrorKind.NO_MODEL, (400, 404, 422), [_NO_MODEL], on_web_page=False),
+    _Rule(ErrorKind.FORM, (400, 422), [_NOT_SUPPORTED], on_web_page=False),
+    _Rule(ErrorKind.NOT_FOUND, (404, 405)),
+    _Rule(ErrorKind.BUSY, (429,)),
+    _Rule(ErrorKind.BUSY, (503,), has_wait=True),
+    _Rule(ErrorKind.TEMPORARY, (408, 409, 425)),
+    _Rule(ErrorKind.TEMPORARY, _SERVER_ERRORS),
+    _Rule(ErrorKind.REFUSED),
+)
+"""The kinds of errors; the first rule that fits determines the kind of an error."""
 
 
 def error_kind_of(api_error: ApiError) -> ErrorKind:
     """Return the kind of an error, from its status, message and names."""
-    status = api_error.status
     text = " ".join((api_error.message[:MOST_MESSAGE_CHARS].lower(), *api_error.names))
-    if 300 <= status < 400:
-        return ErrorKind.REDIRECT
-    if status == 401 or (status in (400, 403) and _BAD_KEY.search(text)):
-        return ErrorKind.KEY
-    if status == 402 or _NO_MONEY.intersection(api_error.names) or _NO_MONEY_WORDS.search(text):
-        return ErrorKind.MONEY
-    # A quota error with a time to wait is a limit on the rate of requests.
-    if api_error.wait is None and _QUOTA_WORDS.search(text):
-        return ErrorKind.MONEY
-    if status == 403:
-        return ErrorKind.DENIED
-    if status < 500 and _FILTER.search(text):
-        return ErrorKind.FILTERED
-    if status == 413 or _is_overflow(api_error, text):
-        return ErrorKind.OVERFLOW
-    if _INVALID_JSON_ANSWER.search(text):
-        return ErrorKind.TEMPORARY
-    if status >= 500 and _LOADING.search(text):
-        return ErrorKind.LOADING
-    parameter_kind = _kind_by_parameter(api_error, text)
-    if parameter_kind is not None:
-        return parameter_kind
-    if status in (400, 404, 422) and not api_error.is_web_page and _NO_MODEL.search(text):
-        return ErrorKind.NO_MODEL
-    return _kind_by_status(api_error)
+    return next(
+        rule.kind
+        for rule in _RULES
+        if (rule.statuses is None or api_error.status in rule.statuses)
+        and rule.has_wait in (None, api_error.wait is not None)
+        and (rule.on_web_page or not api_error.is_web_page)
+        and (not rule.names or not set(rule.names).isdisjoint(api_error.names))
+        and all(pattern.search(text) for pattern in rule.patterns)
+    )
 
 
 def answer_room(api_error: ApiError) -> int | None:
@@ -258,47 +305,6 @@ def _number_in(pattern: re.Pattern[str], api_error: ApiError) -> int | None:
     match = pattern.search(api_error.message[:MOST_MESSAGE_CHARS].lower())
     digits = "" if match is None else match[match.lastindex or 0].replace(",", "")
     return int(digits) if digits else None
-
-
-def _is_overflow(api_error: ApiError, text: str) -> bool:
-    if api_error.is_web_page or _OVERFLOW.search(text) is None:
-        return False
-    return api_error.status != 429 or _REQUEST_TOO_LONG.search(text) is not None
-
-
-def _kind_by_parameter(api_error: ApiError, text: str) -> ErrorKind | None:
-    """Return the kind of an error about an unsupported parameter; None for other errors."""
-    if api_error.status not in _UNSUPPORTED_STATUS or api_error.is_web_page:
-        return None
-    if api_error.status == 404:  # no such model, or no endpoint with all parameters
-        return ErrorKind.FORM if "requested parameters" in text else None
-    is_unsupported = _UNSUPPORTED.search(text) is not None
-    if is_unsupported and _LIMIT.search(text):
-        return ErrorKind.LIMIT
-    if api_error.status < 500 and _ANSWER_TOO_LONG.search(text):
-        return ErrorKind.ANSWER_TOO_LONG
-    if _NO_SYSTEM.search(text):
-        return ErrorKind.SYSTEM
-    if "temperature" in text and (is_unsupported or "temperature" in api_error.names):
-        return ErrorKind.TEMPERATURE
-    if _FORM.search(text):
-        return ErrorKind.FORM
-    is_about_model = _NO_MODEL.search(text) is not None
-    if api_error.status in (400, 422) and "not support" in text and not is_about_model:
-        return ErrorKind.FORM
-    return None
-
-
-def _kind_by_status(api_error: ApiError) -> ErrorKind:
-    """Return the kind of an error from its status alone."""
-    status = api_error.status
-    if status in (404, 405):
-        return ErrorKind.NOT_FOUND
-    if status == 429 or (status == 503 and api_error.wait is not None):
-        return ErrorKind.BUSY
-    if status in (408, 409, 425) or status >= 500:
-        return ErrorKind.TEMPORARY
-    return ErrorKind.REFUSED
 
 
 def read_api_error(status: int, headers: Mapping[str, str], content: bytes) -> ApiError:
