@@ -32,9 +32,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.agreement.coefficients import MISSING
 from mast_tui.figures.agreement.counting import (
     ABSENT,
+    MISSING,
     PRESENT,
     TableSums,
     VerdictArray,

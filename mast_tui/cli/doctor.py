@@ -7,7 +7,6 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
@@ -100,7 +99,18 @@ def doctor_command(request: DoctorRequest) -> int:
     the workspace, and the model server if one is set (only its list of models is requested).
     Changes nothing. The exit code is 1 if something is wrong.
     """
-    results = [check() for check in _all_checks(request.common.workspace, request.offline)]
+    results = [
+        _check_terminal(),
+        _check_encoding(),
+        _check_colours(),
+        _check_copying(),
+        _check_editor(),
+        _check_pictures(),
+        _check_settings(),
+        _check_cache(),
+        _check_workspace(request.common.workspace),
+        _check_model(request.offline),
+    ]
     if request.as_json:
         print_json(
             {
@@ -121,20 +131,6 @@ def doctor_command(request: DoctorRequest) -> int:
             if check.hint:
                 click.echo(f"{'':13}{one_line(check.hint)}")
     return int(any(check.state is CheckState.WRONG for check in results))
-
-
-def _all_checks(workspace: str | None, offline: bool) -> Iterator[Callable[[], Check]]:
-    """Yield all checks in the order of the output."""
-    yield _check_terminal
-    yield _check_encoding
-    yield _check_colours
-    yield _check_copying
-    yield _check_editor
-    yield _check_pictures
-    yield _check_settings
-    yield _check_cache
-    yield lambda: _check_workspace(workspace)
-    yield lambda: _check_model(offline)
 
 
 def _check_terminal() -> Check:

@@ -16,7 +16,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mast_tui.figures.agreement.coefficients import NoInterval
 from mast_tui.figures.bootstrap import (
     Floats,
     Interval,
@@ -26,7 +25,7 @@ from mast_tui.figures.bootstrap import (
     resampled_sums,
 )
 from mast_tui.figures.intervals import wilson_of, wilson_with_student
-from mast_tui.figures.record import STATISTICS, Basis, Figure
+from mast_tui.figures.record import STATISTICS, Basis, Figure, NoInterval
 
 FEWEST: Final = 3
 """The fewest traces for an interval."""

@@ -11,7 +11,6 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from mast_tui.figures.agreement.coefficients import Undefined
 from mast_tui.figures.bootstrap import Floats, Interval, ratio
 from mast_tui.figures.intervals import (
     MARGIN,
@@ -24,7 +23,7 @@ from mast_tui.figures.intervals import (
 )
 from mast_tui.figures.judge.confusion import ComparedUnits, compared_units, unit_cells
 from mast_tui.figures.judge.input import JudgeInput
-from mast_tui.figures.record import Figure, FigureScope, scope_paths
+from mast_tui.figures.record import Figure, FigureScope, Undefined, scope_paths
 from mast_tui.figures.two_by_two import Tables, true_negative_rate, true_positive_rate
 from mast_tui.labels import VerdictValue
 

@@ -24,11 +24,10 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.agreement.coefficients import NoInterval
 from mast_tui.figures.agreement.counting import PRESENT, VerdictArray, numbered_rows
 from mast_tui.figures.bootstrap import Floats, Interval
 from mast_tui.figures.intervals import Z
-from mast_tui.figures.record import Figure, FigureScope
+from mast_tui.figures.record import Figure, FigureScope, NoInterval
 from mast_tui.figures.significance import benjamini_hochberg
 
 FEWEST_TWICE: Final = 5

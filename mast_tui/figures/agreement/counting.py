@@ -19,7 +19,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.agreement.coefficients import NoInterval, Undefined, mean_of_defined
 from mast_tui.figures.bootstrap import (
     Floats,
     Resampling,
@@ -38,13 +37,27 @@ from mast_tui.figures.jackknife import (
     why_no_interval,
     why_no_mean_interval,
 )
-from mast_tui.figures.record import COEFFICIENTS, STATISTICS, Basis, Figure
+from mast_tui.figures.record import (
+    COEFFICIENTS,
+    STATISTICS,
+    Basis,
+    Figure,
+    NoInterval,
+    Undefined,
+    mean_of_defined,
+)
 from mast_tui.figures.two_by_two import cohen_kappa, least_kappa
 from mast_tui.labels import VerdictValue
 
 ABSENT: Final = 0
 PRESENT: Final = 1
+MISSING: Final = -1
+"""No rating."""
+
 UNSURE: Final = -2
+
+Ratings = NDArray[np.int_]
+"""Raters × units: any number from 0 is a category."""
 
 VerdictArray = NDArray[np.int8]
 """Annotators × traces × modes of ``ABSENT``, ``PRESENT``, ``UNSURE`` and ``MISSING``."""

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.figures.agreement.capture import Capture, capture
-from mast_tui.figures.agreement.coefficients import MISSING
 from mast_tui.figures.agreement.counting import (
     ABSENT,
+    MISSING,
     PRESENT,
     UNSURE,
     Sums,

@@ -13,14 +13,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_tui.figures.agreement.coefficients import (
-    MISSING,
-    NoInterval,
-    Ratings,
-    Undefined,
-)
 from mast_tui.figures.agreement.counting import (
+    MISSING,
     PRESENT,
+    Ratings,
     VerdictArray,
     block_indices,
     numbered_rows,
@@ -28,7 +24,7 @@ from mast_tui.figures.agreement.counting import (
 )
 from mast_tui.figures.bootstrap import NO_RESAMPLING, Floats, Resampling, resamples
 from mast_tui.figures.jackknife import FEWEST, MANY, Scale
-from mast_tui.figures.record import Figure, FigureScope
+from mast_tui.figures.record import Figure, FigureScope, NoInterval, Undefined
 
 Members = NDArray[np.bool_]
 """Sets × elements: True if the element is in the set."""

@@ -10,12 +10,11 @@ from typing import Final
 
 import numpy as np
 
-from mast_tui.figures.agreement.coefficients import mean_of_defined
 from mast_tui.figures.bootstrap import Floats, Resampling, mean_of_defined_values
 from mast_tui.figures.intervals import share
 from mast_tui.figures.jackknife import scale_of_mean, spread_of_traces, why_no_mean_interval
 from mast_tui.figures.judge.input import JudgeInput, Unit
-from mast_tui.figures.record import Figure, FigureScope
+from mast_tui.figures.record import Figure, FigureScope, mean_of_defined
 from mast_tui.figures.significance import benjamini_hochberg, mcnemar
 from mast_tui.figures.two_by_two import FIGURES, JudgeTables, Tables, coefficient
 from mast_tui.labels import VerdictValue

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from mast_tui.figures.agreement.coefficients import MISSING
-from mast_tui.figures.agreement.counting import CELL_OF, VerdictArray, VerdictTable
+from mast_tui.figures.agreement.counting import CELL_OF, MISSING, VerdictArray, VerdictTable
 from mast_tui.figures.agreement.report import StudyInput
 from mast_tui.figures.source.verdicts import verdict_cells
 from mast_tui.figures.spans.input import (

@@ -24,7 +24,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from mast_tui.figures.agreement.coefficients import NoInterval, Undefined
 from mast_tui.figures.bootstrap import RESAMPLING, Floats, Resampling, ratio, resamples
 from mast_tui.figures.jackknife import FEWEST, Scale, Spread
 from mast_tui.figures.record import (
@@ -32,7 +31,9 @@ from mast_tui.figures.record import (
     Figure,
     FigureIndex,
     FigureScope,
+    NoInterval,
     Sources,
+    Undefined,
     insert_figures,
     renamed_figures,
     scope_paths,

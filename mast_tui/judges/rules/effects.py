@@ -55,7 +55,15 @@ _EXEC_VALUE_OPTIONS: Final = frozenset(
 _MOST_WORDS: Final = 200
 """The most words of a simple command that are examined. Each may begin a command in a command."""
 
-_FIND_CHANGES: Final = re.compile(r"-delete\b|-exec\s+rm\b")
+_CHANGES_OF_PROGRAMS: Final = (
+    (re.compile(r"sed"), re.compile(r"(?:^|\s)(?:-\w*i|--in-place)")),
+    (re.compile(r"find"), re.compile(r"-delete\b|-exec\s+rm\b")),
+    (re.compile(r"psql|mysql|sqlite3|mongosh|sql|(?:run|execute)_sql"), commands.SQL_CHANGES),
+    (re.compile(r"(?:redis|valkey)[-_]cli"), commands.STORE_CHANGES),
+    (re.compile(r"kafka-.*", re.DOTALL), commands.KAFKA_CHANGES),
+)
+"""The arguments with which programs change something; without them, the programs read."""
+
 _HTTP_CHANGES: Final = re.compile(
     r"(?:-X\s*|--request[ =])['\"]?(?:POST|PUT|PATCH|DELETE)"
     r"|\s(?:-d|--data\S*|-F|-T|--upload-file)\s"
@@ -315,22 +323,13 @@ def _effect_of_program(program: str, line: str) -> Effect | None:
             return Effect.READS
         runs_file = re.match(r"[^\s;(]+\.\w{1,4}\b", line)
         return Effect.UNKNOWN if runs_file else effect_of_code(line)
-    if program == "sed":
-        return Effect.CHANGES if re.search(r"(?:^|\s)(?:-\w*i|--in-place)", line) else Effect.READS
     if program in ("curl", "http", "grpcurl", "wget"):
         changes = _HTTP_CHANGES.search(f" {line} ") and not _HTTP_QUERIES.search(line)
         return Effect.CHANGES if changes else Effect.READS
-    if program in ("psql", "mysql", "sqlite3", "mongosh", "sql", "run_sql", "execute_sql"):
-        change_pattern = commands.SQL_CHANGES
-    elif program.replace("_", "-") in ("redis-cli", "valkey-cli"):
-        change_pattern = commands.STORE_CHANGES
-    elif program.startswith("kafka-"):
-        change_pattern = commands.KAFKA_CHANGES
-    elif program == "find":
-        change_pattern = _FIND_CHANGES
-    else:
-        return None
-    return Effect.CHANGES if change_pattern.search(line) else Effect.READS
+    for programs, change_pattern in _CHANGES_OF_PROGRAMS:
+        if programs.fullmatch(program):
+            return Effect.CHANGES if change_pattern.search(line) else Effect.READS
+    return None
 
 
 def _effect_of_subcommand(program: str, line: str) -> Effect:

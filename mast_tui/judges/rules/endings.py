@@ -161,14 +161,21 @@ def _last_message(walk: Walk) -> RuleStep | None:
     return messages[-1]
 
 
+_UNMET_GOALS: Final = (
+    (speech.gives_up, "the run ends with the agent giving up."),
+    (
+        speech.leaves_open,
+        "the run ends here, and the message itself says that the goal is not met.",
+    ),
+)
+
+
 def _unmet_goal_quote(final: RuleStep) -> tuple[Quote, str] | None:
     """Return a quote of the last message that shows an unmet goal, and a reason, or None."""
-    quote = speech.gives_up(final)
-    if quote is not None:
-        return quote, "the run ends with the agent giving up."
-    quote = speech.leaves_open(final)
-    if quote is not None:
-        return quote, "the run ends here, and the message itself says that the goal is not met."
+    for quote_of, reason in _UNMET_GOALS:
+        quote = quote_of(final)
+        if quote is not None:
+            return quote, reason
     quote = speech.announces_step(final)
     # A plan earlier in the message may be carried out in the rest of it.
     if final.is_message and quote is not None and quote.end >= final.length - _MESSAGE_END:

@@ -8,8 +8,8 @@ from itertools import combinations
 import krippendorff
 import numpy as np
 
-from mast_tui.figures.agreement.coefficients import MISSING, Ratings, Undefined, mean_of_defined
-from mast_tui.figures.record import Figure
+from mast_tui.figures.agreement.counting import MISSING, Ratings
+from mast_tui.figures.record import Figure, Undefined, mean_of_defined
 
 
 def raw_agreement(ratings: Ratings) -> Figure:

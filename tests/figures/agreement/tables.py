@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mast_tui.figures.agreement.coefficients import MISSING
-from mast_tui.figures.agreement.counting import CELL_OF, VALUE_OF, VerdictTable
+from mast_tui.figures.agreement.counting import CELL_OF, MISSING, VALUE_OF, VerdictTable
 from mast_tui.figures.agreement.report import StudyInput, agreement_figures, agreement_json
 from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.spans.input import SpanInput

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats import inter_rater
 
-from mast_tui.figures.agreement.coefficients import MISSING, mean_of_defined
-from mast_tui.figures.agreement.counting import VerdictArray, sums_of, table_coefficients
+from mast_tui.figures.agreement.counting import MISSING, VerdictArray, sums_of, table_coefficients
 from mast_tui.figures.bootstrap import Resampling
-from mast_tui.figures.record import Figure
+from mast_tui.figures.record import Figure, mean_of_defined
 from tests.figures.agreement.reference import complete_units
 
 

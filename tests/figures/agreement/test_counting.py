@@ -10,9 +10,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from mast_tui.figures.agreement.coefficients import MISSING, Ratings, mean_of_defined
 from mast_tui.figures.agreement.counting import (
+    MISSING,
     UNSURE,
+    Ratings,
     TableSums,
     VerdictArray,
     macro_coefficients,
@@ -21,7 +22,7 @@ from mast_tui.figures.agreement.counting import (
     table_values,
 )
 from mast_tui.figures.bootstrap import Resampling, resamples
-from mast_tui.figures.record import COEFFICIENTS, STATISTICS, Figure
+from mast_tui.figures.record import COEFFICIENTS, STATISTICS, Figure, mean_of_defined
 from tests.figures.agreement.reference import (
     cohen_kappa,
     cohen_kappa_pairs,

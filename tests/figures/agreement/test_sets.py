@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.figures.agreement.coefficients import MISSING, Ratings
-from mast_tui.figures.agreement.counting import VerdictArray
+from mast_tui.figures.agreement.counting import MISSING, Ratings, VerdictArray
 from mast_tui.figures.agreement.sets import (
     Distance,
     Members,

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mast_tui.figures.agreement.coefficients import MISSING
+from mast_tui.figures.agreement.counting import MISSING
 from mast_tui.figures.record import Figure
 from mast_tui.figures.spans.input import LabelRange, SharedTrace, SpanInput, Stretch, TraceMarks
 from mast_tui.figures.spans.report import THRESHOLDS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from mast_tui.judges.llm.client.endpoint import AZURE_HOSTS
 from mast_tui.judges.llm.request import Form, Parameters
@@ -15,19 +15,34 @@ Part = Literal["answer_format", "limit", "temperature", "system"]
 
 ANSWER_NAME: Final = "judgement"
 
-_NEXT_FORM: Final[Mapping[Form, Form]] = {
-    "json_schema": "json_object_schema",
-    "json_object_schema": "json_object",
-    "json_object": "text",
+_NEXT_FORM: Final[Mapping[Form, tuple[Form, str]]] = {
+    "json_schema": (
+        "json_object_schema",
+        "does not accept a JSON schema in the usual place; it is sent elsewhere",
+    ),
+    "json_object_schema": (
+        "json_object",
+        "does not accept a JSON schema; its answers are checked without one",
+    ),
+    "json_object": (
+        "text",
+        "does not accept a request for JSON; its answers are read as plain text",
+    ),
 }
+"""The format of answers after one that a server refuses, and a remark."""
+
+_LEFT_OUT: Final[Mapping[Part, tuple[bool | None, str]]] = {
+    "limit": (None, "does not accept a limit for answers; they may have any length"),
+    "temperature": (False, "does not accept a temperature; the server sets it"),
+    "system": (
+        False,
+        "does not accept a system message; its text is added to the user message",
+    ),
+}
+"""The value of a part that a server refuses, and a remark."""
+
 _NEWER_NAMES: Final = ("api.openai.com", *AZURE_HOSTS)
 """The servers that know the newer name of the token limit. Others may ignore it silently."""
-
-_FORM_WORDS: Final[Mapping[Form, str]] = {
-    "json_object_schema": "does not accept a JSON schema in the usual place; it is sent elsewhere",
-    "json_object": "does not accept a JSON schema; its answers are checked without one",
-    "text": "does not accept a request for JSON; its answers are read as plain text",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,13 +130,22 @@ class ApiCapabilities:
             True if the request may be sent in another form.
         """
         current = self.request_form
-        has_changed = getattr(request_form, part) != getattr(current, part)
-        if has_changed:
+        if getattr(request_form, part) != getattr(current, part):
             return True
-        form_and_remark = self._form_without(current, part)
-        if form_and_remark is None:
+        value: Form | Limit | bool | None
+        if part == "answer_format":
+            value, remark = _NEXT_FORM.get(current.answer_format, (current.answer_format, ""))
+        elif part == "limit" and current.limit == self._preferred_limit:
+            # Try the other name of the limit before leaving the limit out.
+            is_newer = current.limit == "max_completion_tokens"
+            value = "max_tokens" if is_newer else "max_completion_tokens"
+            remark = ""
+        else:
+            value, remark = _LEFT_OUT[part]
+        if value == getattr(current, part):
             return False
-        self.request_form, remark = form_and_remark
+        change: dict[str, Any] = {part: value}
+        self.request_form = replace(current, **change)
         if remark:
             self._on_remark(f"{self._host} {remark}")
         return True
@@ -146,33 +170,6 @@ class ApiCapabilities:
             self._longest_answer = allowed_tokens
             self._on_remark(f"{self._host} gives answers of at most {allowed_tokens:,} tokens")
         return True
-
-    def _form_without(self, current: RequestForm, part: Part) -> tuple[RequestForm, str] | None:
-        """Return a request form with a refused part changed or left out, and a remark.
-
-        Return None if the part cannot be changed or left out. The remark is empty if the change has
-        no effect on the answers.
-        """
-        if part == "answer_format":
-            answer_format = _NEXT_FORM.get(current.answer_format)
-            if answer_format is None:
-                return None
-            return replace(current, answer_format=answer_format), _FORM_WORDS[answer_format]
-        if part == "limit" and current.limit == self._preferred_limit:
-            # Try the other name of the limit before leaving the limit out.
-            is_newer = current.limit == "max_completion_tokens"
-            limit: Limit = "max_tokens" if is_newer else "max_completion_tokens"
-            return replace(current, limit=limit), ""
-        if not getattr(current, part):
-            return None
-        if part == "limit":
-            remark = "does not accept a limit for answers; they may have any length"
-            return replace(current, limit=None), remark
-        if part == "system":
-            remark = "does not accept a system message; its text is added to the user message"
-            return replace(current, system=False), remark
-        remark = "does not accept a temperature; the server sets it"
-        return replace(current, temperature=False), remark
 
 
 def _join_system_message(messages: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
