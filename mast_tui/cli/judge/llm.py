@@ -51,6 +51,7 @@ from mast_tui.judges.llm.client.endpoint import check_address, find_key
 from mast_tui.judges.llm.prompt.few_shot import (
     EXAMPLES,
     ExampleChoice,
+    ExampleSource,
     FewShotError,
     GoldCase,
     TraceLookup,
@@ -79,7 +80,6 @@ from mast_tui.judges.llm.run.setup import (
 )
 from mast_tui.judges.llm.run.vendor_batches import VendorBatches
 from mast_tui.judges.llm.teaching import (
-    JudgeError,
     examples_of,
     guidelines_of,
     with_chosen_examples,
@@ -228,10 +228,9 @@ def _with_own_examples(setup: Setup, path: Path, workspace: Workspace | None) ->
         raise FewShotError("there is no workspace yet, so there are no traces for examples")
     rows = list(_examples_in(path, setup.taxonomy))
     for row, requested in rows:
-        if held_out(workspace, requested.trace_id):
-            raise FewShotError(
-                str(row.problem(f"{requested.trace_id} is set aside; no prompt may show it"))
-            )
+        trace_id = requested.choice.trace_id
+        if held_out(workspace, trace_id):
+            raise FewShotError(str(row.problem(f"{trace_id} is set aside; no prompt may show it")))
     examples = examples_of(
         (requested for _, requested in rows),
         traces_from_files(workspace),
@@ -241,8 +240,7 @@ def _with_own_examples(setup: Setup, path: Path, workspace: Workspace | None) ->
     )
     usable_choices = set(map(ExampleChoice.from_example, examples))
     for row, requested in rows:
-        choice = ExampleChoice(requested.mode, requested.right, requested.trace_id)
-        if choice not in usable_choices:
+        if requested.choice not in usable_choices:
             raise FewShotError(
                 str(row.problem("the trace, its spans or the quote in them were not found"))
             )
@@ -254,11 +252,8 @@ _NEEDED: Final = ("trace_id", "mode", "value", "span_first")
 """The required columns of a table of examples."""
 
 
-def _examples_in(path: Path, taxonomy: Taxonomy) -> Iterator[tuple[CsvRow, JudgeError]]:
-    """Yield each row of a table of examples with its right verdict.
-
-    A ``JudgeError`` is a verdict that corrects a judge. The prompt shows both kinds of examples
-    alike.
+def _examples_in(path: Path, taxonomy: Taxonomy) -> Iterator[tuple[CsvRow, ExampleSource]]:
+    """Yield each row of a table of examples with its verdict.
 
     Raises:
         FewShotError: A row has no valid mode, value or span.
@@ -278,10 +273,8 @@ def _examples_in(path: Path, taxonomy: Taxonomy) -> Iterator[tuple[CsvRow, Judge
         last = cells.get("span_last", "") or first
         yield (
             row,
-            JudgeError(
-                cells["trace_id"].strip(),
-                mode.slug,
-                VerdictValue(cells["value"]),
+            ExampleSource(
+                ExampleChoice(mode.slug, VerdictValue(cells["value"]), cells["trace_id"].strip()),
                 Target(first, last),
                 cells.get("note", ""),
                 cells.get("quote", "") or None,

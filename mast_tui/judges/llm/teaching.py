@@ -12,7 +12,6 @@ import msgspec
 
 from mast_tui.errors import MastError
 from mast_tui.judges.llm.prompt.few_shot import (
-    ExampleChoice,
     ExampleMaker,
     ExampleSource,
     TraceLookup,
@@ -20,7 +19,7 @@ from mast_tui.judges.llm.prompt.few_shot import (
 )
 from mast_tui.judges.llm.prompt.prompt import Example
 from mast_tui.judges.llm.run.setup import Setup
-from mast_tui.labels import Target, VerdictValue
+from mast_tui.labels import VerdictValue
 from mast_tui.redaction.engine import Redaction
 from mast_tui.workspace import Workspace
 
@@ -82,27 +81,18 @@ class TestUse(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeError:
-    """A wrong verdict of a judge on a mode, and the right verdict.
+class JudgeError(ExampleSource):
+    """A wrong verdict of a judge on a mode, as a source of an example with the right verdict.
+
+    The target and the quote are those of people's label; if the mode is absent, those of the
+    judge's label.
 
     Attributes:
-        trace_id: The id of the trace.
-        mode: The slug of the mode.
-        right: The verdict of people.
-        target: The target of people's label; if the mode is absent, that of the judge's label.
-        reason: The reason of the right verdict.
-        quote: The text that the judge quotes, if the mode is absent.
         marked_by_person: True if a person marked the error.
         agreed: True if several people agree on the verdict, or if it was adjudicated.
         stratum: The kind of trace, such as its system and length.
     """
 
-    trace_id: str
-    mode: str
-    right: VerdictValue
-    target: Target
-    reason: str
-    quote: str | None = None
     marked_by_person: bool = False
     agreed: bool = True
     stratum: str = ""
@@ -118,48 +108,48 @@ def most_informative(errors: Iterable[JudgeError]) -> list[JudgeError]:
     # An example shows spans, so errors on whole traces make none.
     remaining = sorted(
         (error for error in errors if not error.target.is_whole),
-        key=lambda error: (error.trace_id, error.mode),
+        key=lambda error: (error.choice.trace_id, error.choice.mode),
     )
-    total_by_kind = Counter((error.mode, error.right) for error in remaining)
+    total_by_kind = Counter((error.choice.mode, error.choice.verdict) for error in remaining)
     count_by_kind: Counter[tuple[str, VerdictValue]] = Counter()
     count_by_stratum: Counter[str] = Counter()
     count_by_trace: Counter[str] = Counter()
 
     def order_key(error: JudgeError) -> tuple[bool, bool, float, int, int]:
         """Return the sort key of an error; the error with the lowest key is next."""
-        kind = (error.mode, error.right)
+        kind = (error.choice.mode, error.choice.verdict)
         return (
             not error.marked_by_person,
             not error.agreed,
             # The method of Sainte-Laguë, which distributes seats to parties.
             (2 * count_by_kind[kind] + 1) / total_by_kind[kind],
             count_by_stratum[error.stratum],
-            count_by_trace[error.trace_id],
+            count_by_trace[error.choice.trace_id],
         )
 
     ordered_errors = []
     while remaining:
         error = min(remaining, key=order_key)
         remaining.remove(error)
-        count_by_kind[error.mode, error.right] += 1
+        count_by_kind[error.choice.mode, error.choice.verdict] += 1
         count_by_stratum[error.stratum] += 1
-        count_by_trace[error.trace_id] += 1
+        count_by_trace[error.choice.trace_id] += 1
         ordered_errors.append(error)
     return ordered_errors
 
 
 def examples_of(
-    errors: Iterable[JudgeError],
+    sources: Iterable[ExampleSource],
     find_trace: TraceLookup,
     redaction: Redaction,
     *,
     count: int,
     may_use: Callable[[str], bool],
 ) -> tuple[Example, ...]:
-    """Make examples of errors.
+    """Make examples of verdicts.
 
     Args:
-        errors: The errors, in the order of preference.
+        sources: The verdicts, in the order of preference.
         find_trace: Returns a trace by its id.
         redaction: The redaction of the examples.
         count: The most examples.
@@ -168,17 +158,8 @@ def examples_of(
     Raises:
         OSError: The file of a trace could not be read.
     """
-    sources = (
-        ExampleSource(
-            ExampleChoice(error.mode, error.right, error.trace_id),
-            error.target,
-            error.reason,
-            error.quote,
-        )
-        for error in errors
-        if may_use(error.trace_id)
-    )
-    return tuple(ExampleMaker(find_trace, redaction).make(sources, count))
+    usable_sources = (source for source in sources if may_use(source.choice.trace_id))
+    return tuple(ExampleMaker(find_trace, redaction).make(usable_sources, count))
 
 
 def with_guidelines(setup: Setup, guidelines: Sequence[tuple[str, str]]) -> Setup:

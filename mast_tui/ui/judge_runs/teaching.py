@@ -110,11 +110,9 @@ def _overlooked_failure(comparison: RunComparison, case: Case, record: TraceReco
     mistake_reason = comparison.alignment.mistake_reasons.get(subject, "")
     length_class = (record.spans or 0).bit_length()  # each class is twice as long
     return JudgeError(
-        case.trace_id,
-        case.mode,
-        right=VerdictValue.PRESENT,
-        target=case.second[0].target if case.second else WHOLE_TRACE,
-        reason=mistake_reason or _reason_of_people(comparison.work_by_trace[case.trace_id], case),
+        ExampleChoice(case.mode, VerdictValue.PRESENT, case.trace_id),
+        case.second[0].target if case.second else WHOLE_TRACE,
+        mistake_reason or _reason_of_people(comparison.work_by_trace[case.trace_id], case),
         marked_by_person=bool(mistake_reason),
         agreed=subject in comparison.alignment.agreed,
         stratum=f"{record.system} {length_class}",
@@ -129,7 +127,7 @@ def _as_false_alarm(
     evidence = None if label is None else label.evidence
     return replace(
         error,
-        right=VerdictValue.ABSENT,
+        choice=replace(error.choice, verdict=VerdictValue.ABSENT),
         target=judge_mark.target,
         quote=None if evidence is None else evidence.quote,
     )
@@ -304,6 +302,10 @@ def prompt_change(old_setup: Setup, new_setup: Setup) -> Iterator[str]:
             yield f"{sign} {text}"
 
 
+_error_key: Final = attrgetter("choice.trace_id", "choice.mode")
+"""Returns the trace id and mode of an error."""
+
+
 def error_columns(
     taxonomy: Taxonomy, loader: TraceLoader, chosen_errors: frozenset[tuple[str, str]]
 ) -> tuple[TableColumn[JudgeError], ...]:
@@ -315,16 +317,14 @@ def error_columns(
         chosen_errors: The trace id and mode of each chosen error.
     """
     return (
-        sign_column(
-            lambda row: "●" if (row.trace_id, row.mode) in chosen_errors else "○", "figure"
-        ),
+        sign_column(lambda row: "●" if _error_key(row) in chosen_errors else "○", "figure"),
         TableColumn(
-            "trace", lambda row: one_line(loader.name_of(row.trace_id)), "name", name_width()
+            "trace", lambda row: one_line(loader.name_of(row.choice.trace_id)), "name", name_width()
         ),
-        TableColumn("", lambda row: taxonomy.mode(row.mode).code, "name", ColumnWidth(95)),
-        TableColumn("right is", lambda row: row.right.value, "figure", ColumnWidth(94)),
+        TableColumn("", lambda row: taxonomy.mode(row.choice.mode).code, "name", ColumnWidth(95)),
+        TableColumn("right is", lambda row: row.choice.verdict.value, "figure", ColumnWidth(94)),
         TableColumn("", _basis_text, "quiet", ColumnWidth(60, filled=ANY_FILLED)),
-        TableColumn("reason", lambda row: one_line(row.reason), "quiet", name_width(80)),
+        TableColumn("reason", lambda row: one_line(row.rationale), "quiet", name_width(80)),
     )
 
 
@@ -341,7 +341,7 @@ class TeachingScreen(TableScreen[JudgeError]):
     CSS_PATH = [BASE_SCREEN, RUNS]
     where = Where.TEACHING
     table_id = "teaching"
-    row_key = attrgetter("trace_id", "mode")
+    row_key = _error_key
 
     def __init__(self, comparison: RunComparison) -> None:
         super().__init__()
@@ -379,7 +379,7 @@ class TeachingScreen(TableScreen[JudgeError]):
         chosen_errors = [error for error in errors if error.marked_by_person]
         if not chosen_errors:
             chosen_errors = [error for error in errors if error.agreed][:FIRST_CHOSEN]
-        self._selected = frozenset((error.trace_id, error.mode) for error in chosen_errors)
+        self._selected = frozenset(map(_error_key, chosen_errors))
         self._show_errors(errors)
 
     def _show_errors(self, errors: Sequence[JudgeError]) -> None:
@@ -395,9 +395,7 @@ class TeachingScreen(TableScreen[JudgeError]):
         loader = self._loader
         if loader is None:
             return
-        errors = [
-            error for error in self.main_list.rows if (error.trace_id, error.mode) in self._selected
-        ]
+        errors = [error for error in self.main_list.rows if _error_key(error) in self._selected]
         listed_traces = dict(self.mast.catalog.traces)
         self.work.run(
             "plan",
@@ -436,7 +434,7 @@ class TeachingScreen(TableScreen[JudgeError]):
         if error is None:
             self.hints.say("The judge made no error that people have corrected")
             return
-        self._selected ^= {(error.trace_id, error.mode)}
+        self._selected ^= {_error_key(error)}
         self._show_errors(self.main_list.rows)
 
     def action_open(self) -> None:
