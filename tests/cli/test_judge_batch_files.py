@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from mast_tui.errors import MastError
 from mast_tui.judges.llm.run import batch_files
-from mast_tui.judges.llm.run.batch_files import BatchFileError, RequestFiles
+from mast_tui.judges.llm.run.batch_files import RequestFiles
 from tests.cli.batches import (
     Answers,
     Line,
@@ -244,6 +245,6 @@ def test_a_batch_over_the_vendors_limits_is_several_files(tmp_path: Path) -> Non
     assert [len(requests_in(path)) for path in second.paths] == [3, 2]
     assert not (tmp_path / "ask-3.jsonl").exists()
     (tmp_path / "mine.jsonl").write_text("mine\n")
-    with pytest.raises(BatchFileError, match="give another file"):
+    with pytest.raises(MastError, match="give another file"):
         RequestFiles(tmp_path / "mine.jsonl")
     assert (batch_files.MOST_REQUESTS, batch_files.MOST_BYTES) == (50_000, 200_000_000)

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.judges.rules import RULES, RulesJudge, UnknownRule, chosen_rules
+from mast_tui.errors import MastError
+from mast_tui.judges.rules import RULES, RulesJudge, chosen_rules
 from mast_tui.judges.rules.walk import walk
 from mast_tui.labels import Finding
 from mast_tui.traces.model import Role, SpanKind, SpanStatus
@@ -323,7 +324,7 @@ def test_rules_are_chosen_by_name() -> None:
         ("all,nothing", "no rule 'nothing'"),
     ]:
         with pytest.raises(
-            UnknownRule, match=f"{problem}.*; there are default, all, and repeated-call"
+            MastError, match=f"{problem}.*; there are default, all, and repeated-call"
         ):
             chosen_rules(names)
 

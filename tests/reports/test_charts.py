@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mast_tui.cli.shared.report_files import ImageError, check_format, draw_image
+from mast_tui.cli.shared.report_files import check_format, draw_image
+from mast_tui.errors import MastError
 from mast_tui.figures.bootstrap import Resampling
 from mast_tui.figures.record import Figure, FigureIndex, FigureScope
 from mast_tui.figures.signatures.model import OVERALL
@@ -158,7 +159,7 @@ def test_images_without_the_library_are_refused(
 ) -> None:
     monkeypatch.setitem(sys.modules, "cairosvg", None)
     check_format("svg")
-    with pytest.raises(ImageError, match=r"mast-tui\[figures\]"):
+    with pytest.raises(MastError, match=r"mast-tui\[figures\]"):
         check_format("pdf")
 
 

@@ -51,10 +51,6 @@ rules_option: Final = partial(
 )
 
 
-class NoRuleForTaxonomy(MastError):
-    """An error for a taxonomy without a mode that any rule looks for."""
-
-
 @dataclass(frozen=True, slots=True)
 class Gate:
     """The findings that make the check fail.
@@ -174,8 +170,7 @@ def rules_for(names: str | None, gate: Gate, *, while_running: bool = False) -> 
         The rules, in their order.
 
     Raises:
-        UnknownRule: There is no rule of a given name.
-        NoRuleForTaxonomy: No rule looks for a mode of the taxonomy.
+        MastError: There is no rule of a given name, or none looks for a mode of the taxonomy.
         click.UsageError: No chosen rule looks for a mode of the gate, or all named rules need the
             end of a run.
     """
@@ -183,9 +178,7 @@ def rules_for(names: str | None, gate: Gate, *, while_running: bool = False) -> 
     codes = {mode.slug: mode.code for mode in taxonomy.modes}
     supported_rules = tuple(rule for rule in RULES if rule.mode in codes)
     if not supported_rules:
-        raise NoRuleForTaxonomy(
-            f"the rules support no mode of {taxonomy.ref}; they were made for MAST"
-        )
+        raise MastError(f"the rules support no mode of {taxonomy.ref}; they were made for MAST")
     usable_rules = tuple(rule for rule in supported_rules if not (while_running and rule.needs_end))
     chosen = _default_rules(usable_rules, gate)
     if names is not None:

@@ -49,27 +49,23 @@ _PNG_HEAD: Final = 33
 """The bytes of a PNG's signature and header."""
 
 
-class ImageError(MastError):
-    """An error for an image format that cannot be drawn on this machine."""
-
-
 def check_format(image_format: str) -> None:
     """Check that images of a format can be drawn.
 
     Raises:
-        ImageError: The drawing library, or a library that it needs, is not installed.
+        MastError: The drawing library, or a library that it needs, is not installed.
     """
     if image_format == "svg":
         return
     try:
         import cairosvg  # noqa: F401
     except ImportError as error:
-        raise ImageError(
+        raise MastError(
             f"figures as {image_format} need CairoSVG; install it with: pip install "
             "'mast-tui[figures]', or write SVG"
         ) from error
     except OSError as error:
-        raise ImageError(
+        raise MastError(
             f"figures as {image_format} need the library Cairo, which is not installed; write SVG"
         ) from error
 
@@ -87,7 +83,7 @@ def draw_image(
         without_text: Leave out the title and the note.
 
     Raises:
-        ImageError: The format cannot be drawn on this machine.
+        MastError: The format cannot be drawn on this machine.
     """
     svg = standalone_svg(chart, without_text)
     if image_format == "svg":
@@ -262,7 +258,7 @@ class ReportFiles:
 
         Raises:
             OutputError: An existing file must not be replaced.
-            ImageError: The images cannot be drawn on this machine.
+            MastError: The images cannot be drawn on this machine.
         """
         for file in self.by_option.values():
             outputs.check(file)

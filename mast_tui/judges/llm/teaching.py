@@ -32,10 +32,6 @@ _TESTS_SETTING: Final = "judge.tests"
 """The settings of a workspace, each followed by the name of a taxonomy."""
 
 
-class TeachingError(MastError):
-    """A judge cannot be taught or changed; the message says why."""
-
-
 class MarkedMistake(msgspec.Struct, frozen=True):
     """A verdict of a judge that a person marked as wrong, with the reason."""
 
@@ -317,11 +313,11 @@ def make_default(workspace: Workspace, taxonomy_ref: str, judge: str) -> None:
         judge: The name of a taught version, or of the judge that it was made from.
 
     Raises:
-        TeachingError: The judge is another one.
+        MastError: The judge is another one.
     """
     taught = versions(workspace, taxonomy_ref)
     if judge not in taught.keys() | {version.parent for version in taught.values()}:
-        raise TeachingError("only a taught version, or the judge before it, can be the default")
+        raise MastError("only a taught version, or the judge before it, can be the default")
     setting = f"{_DEFAULTS_SETTING}:{taxonomy_ref}"
     with workspace.transaction():
         default_history = _read_records(workspace, setting, tuple[str, ...])
@@ -341,13 +337,13 @@ def restore_default(workspace: Workspace, taxonomy_ref: str) -> str | None:
         The new default, or None if no earlier default is stored.
 
     Raises:
-        TeachingError: No judge was made the default.
+        MastError: No judge was made the default.
     """
     setting = f"{_DEFAULTS_SETTING}:{taxonomy_ref}"
     with workspace.transaction():
         default_history = _read_records(workspace, setting, tuple[str, ...])
         if not default_history:
-            raise TeachingError("no version was made the default, so there is none to go back to")
+            raise MastError("no version was made the default, so there is none to go back to")
         _write_records(workspace, setting, default_history[:-1])
     return default_history[-2] if len(default_history) > 1 else None
 

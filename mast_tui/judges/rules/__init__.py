@@ -16,10 +16,6 @@ VERSION: Final = 5
 RULES_PREFIX: Final = "judge:rules@"
 
 
-class UnknownRule(MastError):
-    """A rule name that does not exist."""
-
-
 @dataclass(frozen=True, slots=True)
 class Rule:
     """A rule that suggests a mode.
@@ -122,7 +118,7 @@ def chosen_rules(names: str) -> tuple[Rule, ...]:
     """Return the rules for ``default``, ``all`` or ``NAME,NAME,…``, in the order of ``RULES``.
 
     Raises:
-        UnknownRule: No rule is named, or a named rule does not exist.
+        MastError: No rule is named, or a named rule does not exist.
     """
     chosen_names = {name.strip() for name in names.split(",") if name.strip()}
     all_names = [rule.name for rule in RULES]
@@ -130,7 +126,7 @@ def chosen_rules(names: str) -> tuple[Rule, ...]:
     if unknown_names or not chosen_names:
         names_text = ", ".join(map(repr, sorted(unknown_names)))
         problem = f"no rule {names_text or 'named'}"
-        raise UnknownRule(f"{problem}; there are default, all, and {', '.join(all_names)}")
+        raise MastError(f"{problem}; there are default, all, and {', '.join(all_names)}")
     if "all" in chosen_names:
         return RULES
     return tuple(

@@ -10,6 +10,7 @@ from typing import Final
 import orjson
 import pytest
 
+from mast_tui.errors import MastError
 from mast_tui.judges.llm.answer.parsing import Malformed
 from mast_tui.judges.llm.client.api_errors import (
     ApiError,
@@ -34,7 +35,7 @@ from mast_tui.judges.llm.request import (
     Window,
 )
 from mast_tui.judges.llm.run.grouping import read_groups
-from mast_tui.judges.llm.run.recording import RecordingError, replaying
+from mast_tui.judges.llm.run.recording import replaying
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.judges.llm.run.vendor_batches import BatchClient, BatchState
 from mast_tui.redaction.engine import Redaction
@@ -285,7 +286,7 @@ async def test_an_odd_value_in_a_recording_is_read_or_named(
         path.write_text(line, "utf-8", "surrogatepass")
         try:
             connect = replaying(path)
-        except RecordingError:
+        except MastError:
             refused += 1
             continue
         async with connect(setup, Usage(), lambda _: None, lambda _: None) as client:

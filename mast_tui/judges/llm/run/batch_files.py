@@ -74,10 +74,6 @@ _NOT_SENT_STATUS: Final = 503
 """The status of errors without a status. The requests are written again."""
 
 
-class BatchFileError(MastError):
-    """An error of a file of requests or answers; the message says what to do."""
-
-
 def custom_id(request: Request, key: str, answer_count: int) -> str:
     """Return the name of a request in a batch, of at most 64 characters.
 
@@ -102,14 +98,14 @@ class RequestFiles:
         most_bytes: The most bytes of a file.
 
     Raises:
-        BatchFileError: The path holds something other than requests.
+        MastError: The path holds something other than requests.
     """
 
     def __init__(
         self, path: Path, *, most_requests: int = MOST_REQUESTS, most_bytes: int = MOST_BYTES
     ) -> None:
         if path.exists() and path.stat().st_size and not _holds_requests(path):
-            raise BatchFileError(
+            raise MastError(
                 f"{path}: contains something other than requests, which would be lost; give "
                 "another file"
             )
@@ -215,7 +211,7 @@ class AnswerFiles:
         files: Closes the files.
 
     Raises:
-        BatchFileError: A file cannot be read, or none of its lines is an answer.
+        MastError: A file cannot be read, or none of its lines is an answer.
     """
 
     def __init__(self, paths: Sequence[Path], files: ExitStack) -> None:
@@ -231,7 +227,7 @@ class AnswerFiles:
                 self._index_answers(path, len(self._files) - 1)
             except OSError as error:
                 reason = error.strerror or str(error)
-                raise BatchFileError(f"{path}: cannot be read: {reason}") from error
+                raise MastError(f"{path}: cannot be read: {reason}") from error
 
     def __len__(self) -> int:
         return len(self._locations)
@@ -240,7 +236,7 @@ class AnswerFiles:
         """Record the location of each answer in a file.
 
         Raises:
-            BatchFileError: No line of the file is an answer.
+            MastError: No line of the file is an answer.
         """
         line_count = 0
         broken_count = 0
@@ -261,7 +257,7 @@ class AnswerFiles:
                         self._locations[name] = location
             offset += len(line)
         if line_count and line_count == broken_count:
-            raise BatchFileError(
+            raise MastError(
                 f"{path}: contains no answer of a batch; give the file that the Batch API or "
                 "vllm run-batch -o wrote"
             )

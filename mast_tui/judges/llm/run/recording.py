@@ -66,10 +66,6 @@ _LinesByRequest = Mapping[str, Mapping[int, _RecordedLine]]
 """The recorded lines, by request and by token limit of the answer."""
 
 
-class RecordingError(MastError):
-    """An error of a file of recorded answers; the message says what to do."""
-
-
 def open_record(path: Path) -> IO[bytes]:
     """Open a file to append answers.
 
@@ -77,7 +73,7 @@ def open_record(path: Path) -> IO[bytes]:
     killed run may have left, is removed.
 
     Raises:
-        RecordingError: The file has other content.
+        MastError: The file has other content.
         OSError: The file cannot be opened.
     """
     if path.exists() and path.stat().st_size:
@@ -109,7 +105,7 @@ def replaying(path: Path) -> Connect:
     """Return a function that connects to a file of recorded answers instead of a server.
 
     Raises:
-        RecordingError: The file cannot be read, or has other content.
+        MastError: The file cannot be read, or has other content.
     """
     lines_by_request = _read_lines(path)
 
@@ -238,13 +234,13 @@ def _read_lines(path: Path) -> _LinesByRequest:
     """Return the last outcome of each request at each token limit.
 
     Raises:
-        RecordingError: The file cannot be read, or a line is no outcome.
+        MastError: The file cannot be read, or a line is no outcome.
     """
     lines_by_request: dict[str, dict[int, _RecordedLine]] = {}
     try:
         lines = path.read_bytes().splitlines()
     except OSError as error:
-        raise RecordingError(f"{path}: cannot be read: {error.strerror or error}") from error
+        raise MastError(f"{path}: cannot be read: {error.strerror or error}") from error
     for number, text in enumerate(lines, 1):
         try:
             line = msgspec.json.decode(text, type=_RecordedLine)
@@ -253,7 +249,7 @@ def _read_lines(path: Path) -> _LinesByRequest:
         except (ValueError, RecursionError) as error:
             if number == len(lines) and number > 1:
                 break  # a killed run may leave an incomplete last line
-            raise RecordingError(
+            raise MastError(
                 f"{path}, line {number}: not a recorded answer; give a file that --record wrote"
             ) from error
         lines_by_request.setdefault(line.request, {})[line.room] = line
