@@ -11,17 +11,18 @@ from typing import Final
 
 from mast_tui.judges.llm.prompt import prompt_text
 from mast_tui.judges.llm.prompt.redacted_view import RedactedSpan, RedactedView, sendable
-from mast_tui.judges.llm.prompt.token_budget import (
+from mast_tui.judges.llm.prompt.tokens import (
+    BOUNDARY_TOKENS,
     FRAME_TOKENS,
     HEADER_TOKENS,
     allotted,
     artefacts_room,
+    estimate,
     shortened,
     story_room,
     task_room,
     weight,
 )
-from mast_tui.judges.llm.prompt.tokens import BOUNDARY_TOKENS, estimate
 from mast_tui.judges.llm.request import Fact, Request, Window
 
 ARTEFACTS: Final = """\

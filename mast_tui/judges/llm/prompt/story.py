@@ -17,14 +17,14 @@ from mast_tui.judges.llm.prompt.prompt_section import (
     data_section,
 )
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
-from mast_tui.judges.llm.prompt.token_budget import (
+from mast_tui.judges.llm.prompt.tokens import (
     FRAME_TOKENS,
     HEADER_TOKENS,
     allotted,
+    estimate,
     shortened,
     task_room,
 )
-from mast_tui.judges.llm.prompt.tokens import estimate
 from mast_tui.judges.llm.request import Request, Window
 
 SUMMARY_TOKENS: Final = 350

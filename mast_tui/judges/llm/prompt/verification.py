@@ -28,7 +28,7 @@ from mast_tui.judges.llm.prompt import prompt_text
 from mast_tui.judges.llm.prompt.prompt_section import Section, SystemMessage, data_section
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 from mast_tui.judges.llm.prompt.taxonomy_text import NO_GUIDELINES, Guidelines, mode_text
-from mast_tui.judges.llm.prompt.token_budget import FRAME_TOKENS, HEADER_TOKENS, task_room
+from mast_tui.judges.llm.prompt.tokens import FRAME_TOKENS, HEADER_TOKENS, task_room
 from mast_tui.judges.llm.request import Request, Window
 from mast_tui.labels import Finding, QuoteDoubt, VerdictValue
 from mast_tui.taxonomy.model import Mode, Taxonomy

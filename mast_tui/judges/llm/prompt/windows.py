@@ -11,16 +11,15 @@ from typing import Final
 from mast_tui.judges.llm.prompt.prompt import Prompt
 from mast_tui.judges.llm.prompt.prompt_section import artefacts_text
 from mast_tui.judges.llm.prompt.redacted_view import RedactedSpan, RedactedView
-from mast_tui.judges.llm.prompt.token_budget import (
+from mast_tui.judges.llm.prompt.tokens import (
     FRAME_TOKENS,
     HEADER_TOKENS,
-    spans_room,
+    estimate,
     story_room,
     task_room,
     unit,
     weight,
 )
-from mast_tui.judges.llm.prompt.tokens import estimate
 from mast_tui.judges.llm.request import MOST_STEPS, Parameters, TraceFails, Window
 from mast_tui.traces.model import Role, SpanKind
 
@@ -58,7 +57,7 @@ def plan(view: RedactedView, prompt: Prompt, parameters: Parameters) -> tuple[Wi
     if parameters.artefacts:
         budget -= estimate(artefacts_text(view, budget))
     needed_tokens = sum(view.tokens) + HEADER_TOKENS * span_count
-    if needed_tokens <= spans_room(view, budget, alone=True):
+    if needed_tokens <= _spans_room(view, budget, alone=True):
         if parameters.decisive == "step by step" and span_count <= MOST_STEPS:
             return _step_windows(view, prompt)
         return (Window(0, span_count - 1, final=True, modes=prompt.modes),)
@@ -86,7 +85,7 @@ def _is_step(span: RedactedSpan) -> bool:
 
 def _window_sequence(view: RedactedView, prompt: Prompt, budget: int) -> tuple[Window, ...]:
     """Return the windows of a trace that does not fit into one window."""
-    room = spans_room(view, budget, alone=False)  # room for the story of the run is set aside
+    room = _spans_room(view, budget, alone=False)  # room for the story of the run is set aside
     last_span = len(view) - 1
     costs = _SpanCosts(view, unit(budget), 0, last_span)
     final_first = costs.first_fitting(last_span, room)  # the first span of the final window
@@ -197,7 +196,7 @@ def split(
     costs = _SpanCosts(view, unit(part_tokens), window.first, window.last)
     # The last span of the first half by tokens; each half has at least one span.
     middle = costs.last_fitting(window.first, costs.range_tokens(window.first, window.last) // 2)
-    overlap = spans_room(view, part_tokens, alone=False) // _OVERLAP_DIVISOR
+    overlap = _spans_room(view, part_tokens, alone=False) // _OVERLAP_DIVISOR
     second_first = max(window.first + 1, costs.first_fitting(middle, overlap, least=0))
     second_half = Window(
         second_first, window.last, final=window.final, modes=window.modes, tokens=part_tokens
@@ -209,6 +208,20 @@ def split(
         Window(window.first, middle, final=False, modes=first_half_modes, tokens=part_tokens),
         second_half,
     )
+
+
+def _spans_room(view: RedactedView, budget: int, *, alone: bool) -> int:
+    """Return the tokens of a request for spans and their headers.
+
+    Args:
+        view: The trace as it is sent.
+        budget: The token limit of the request.
+        alone: True if the request has all spans, so that it needs no story of the run.
+    """
+    room = budget - FRAME_TOKENS - min(estimate(view.task), task_room(budget))
+    if not alone:
+        room -= story_room(budget)
+    return max(0, room)
 
 
 def _needed_tokens(window: Window, view: RedactedView, parameters: Parameters) -> int:

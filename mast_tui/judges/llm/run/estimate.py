@@ -11,15 +11,15 @@ from typing import Final, NamedTuple
 
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 from mast_tui.judges.llm.prompt.story import STORY_TOKENS, SUMMARY_TOKENS
-from mast_tui.judges.llm.prompt.token_budget import (
+from mast_tui.judges.llm.prompt.tokens import (
     FRAME_TOKENS,
     HEADER_TOKENS,
+    estimate,
     story_room,
     task_room,
     unit,
     weight,
 )
-from mast_tui.judges.llm.prompt.tokens import estimate
 from mast_tui.judges.llm.prompt.verification import MODE_TOKENS, SHOWN_TOKENS
 from mast_tui.judges.llm.prompt.windows import plan, split
 from mast_tui.judges.llm.request import TraceFails, Window, is_context_size
