@@ -190,7 +190,7 @@ def test_span_texts_are_sent_verbatim_and_keys_are_not() -> None:
     redaction = Redaction.none().with_secret(KEY)
     trace = hostile_trace().call(KEY, "{}", agent=f"agent {KEY}")
     for _, redacted in requests(trace, redaction=redaction):
-        assert KEY not in json.dumps(messages(redacted, boundary_of(redacted, SECRET)))
+        assert KEY not in json.dumps(messages(redacted, SECRET))
 
 
 def test_story_and_examples_cannot_add_lines() -> None:

@@ -48,9 +48,8 @@ def requests(
 
 def sent(request: Request) -> tuple[str, str, str]:
     """Return boundary, system message and user message of a request."""
-    boundary = boundary_of(request, SECRET)
-    system, user = messages(request, boundary)
-    return boundary, system["content"], user["content"]
+    system, user = messages(request, SECRET)
+    return boundary_of(request, SECRET), system["content"], user["content"]
 
 
 def marked_lines(user: str, boundary: str) -> list[str]:

@@ -29,7 +29,7 @@ from mast_tui.judges.llm.client.budget import Budget, Reserved
 from mast_tui.judges.llm.client.endpoint import NO_KEY, Endpoint, KeyFilter, scrub
 from mast_tui.judges.llm.client.rate_limiter import RateLimiter, back_off
 from mast_tui.judges.llm.client.replies import LEAST_CHECKED, UnusableReply, read_reply, was_cut
-from mast_tui.judges.llm.prompt.prompt import boundary_of, messages
+from mast_tui.judges.llm.prompt.prompt import messages
 from mast_tui.judges.llm.request import (
     AskError,
     ContextOverflow,
@@ -316,8 +316,7 @@ class Client(ModelClient):
             reserved = await self._budget.reserve(request.tokens, answer_limit)
             try:
                 request_form = self.capabilities.request_form
-                boundary = boundary_of(request, self._boundary_secret)
-                chat_messages = messages(request, boundary, correction)
+                chat_messages = messages(request, self._boundary_secret, correction)
                 body = self.capabilities.body(
                     request_form, chat_messages, request.schema, answer_limit
                 )
@@ -468,9 +467,7 @@ class Client(ModelClient):
         self._answer_count += 1
         self._away_since = None
         self.limiter.request_succeeded()
-        if self._is_cut_to_context(reply, request) or was_cut(
-            reply, (message["content"] for message in chat_messages), request.tokens
-        ):
+        if self._is_cut_to_context(reply, request) or was_cut(reply, chat_messages, request.tokens):
             return ContextOverflow(
                 f"{self._host} read only {reply.tokens_in:,} tokens of about "
                 f"{request.tokens:,}: it cuts off text beyond its context (for Ollama set "

@@ -109,12 +109,12 @@ def read_body(body: object, *, form: Form, sent_tokens: int) -> Reply | ApiError
     )
 
 
-def was_cut(reply: Reply, texts: Iterable[str], sent_tokens: int) -> bool:
+def was_cut(reply: Reply, sent_messages: Iterable[Mapping[str, str]], sent_tokens: int) -> bool:
     """Check whether a server truncated a request: it counted far fewer tokens than were sent.
 
     Args:
         reply: The reply with the count.
-        texts: The texts of the request.
+        sent_messages: The messages of the request.
         sent_tokens: The estimated tokens of the whole request.
     """
     if not reply.counted or sent_tokens < LEAST_CHECKED:
@@ -123,7 +123,9 @@ def was_cut(reply: Reply, texts: Iterable[str], sent_tokens: int) -> bool:
         return False
     # The estimate is too high for a long run of one character, which may be a single token. So the
     # count must be too low without such runs too.
-    least_tokens = sum(estimate(_LONG_RUN.sub(r"\1\1\1", text)) for text in texts)
+    least_tokens = sum(
+        estimate(_LONG_RUN.sub(r"\1\1\1", message["content"])) for message in sent_messages
+    )
     return least_tokens >= LEAST_CHECKED and reply.tokens_in * OVERSHOOT < least_tokens
 
 

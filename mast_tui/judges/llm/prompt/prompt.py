@@ -244,15 +244,16 @@ def boundary_of(request: Request, secret: bytes) -> str:
 
 
 def messages(
-    request: Request, boundary: str, correction: Correction | None = None
+    request: Request, secret: bytes, correction: Correction | None = None
 ) -> list[dict[str, str]]:
     """Return the messages of the chat API, with the boundary between the pieces.
 
     Args:
         request: The request.
-        boundary: The boundary of the request.
+        secret: Random bytes of the run, from which the boundary is made.
         correction: The previous unusable answer and its problem, if there is one.
     """
+    boundary = boundary_of(request, secret)
     chat = [
         {"role": "system", "content": sendable(boundary.join(request.system))},
         {"role": "user", "content": sendable(boundary.join(request.user))},

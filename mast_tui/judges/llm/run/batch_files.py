@@ -30,7 +30,7 @@ from mast_tui.judges.llm.client.api_errors import (
 from mast_tui.judges.llm.client.budget import Budget
 from mast_tui.judges.llm.client.endpoint import scrub
 from mast_tui.judges.llm.client.replies import UnusableReply, read_body, was_cut
-from mast_tui.judges.llm.prompt.prompt import boundary_of, messages
+from mast_tui.judges.llm.prompt.prompt import messages
 from mast_tui.judges.llm.request import (
     ContextOverflow,
     Correction,
@@ -427,8 +427,7 @@ class _BatchClient(ModelClient):
         reserved = await self._budget.reserve(request.tokens, answer_tokens)
         self._budget.settle(reserved, reserved.tokens_in, reserved.tokens_out)
         request_form = self._capabilities.request_form
-        boundary = boundary_of(request, self._boundary_secret)
-        chat_messages = messages(request, boundary, correction)
+        chat_messages = messages(request, self._boundary_secret, correction)
         body = self._capabilities.body(request_form, chat_messages, request.schema, answer_tokens)
         self._batch.requests.write(name, body)
 
@@ -449,9 +448,7 @@ class _BatchClient(ModelClient):
             return None
         if isinstance(outcome, ApiError):
             return self._reply_to_error(outcome, form)
-        chat_messages = messages(request, boundary_of(request, self._boundary_secret))
-        contents = (message["content"] for message in chat_messages)
-        if was_cut(outcome, contents, request.tokens):
+        if was_cut(outcome, messages(request, self._boundary_secret), request.tokens):
             raise ContextOverflow(
                 f"{host} read only {outcome.tokens_in:,} tokens of about {request.tokens:,}: "
                 "it cuts off text beyond its context; give it a larger context",
