@@ -85,6 +85,21 @@ MAX_RESTART_WAIT: Final = 15.0
 LONG_ANSWER: Final = 100_000
 """The fewest code points of an answer from which another thread searches for the key."""
 
+_KEY_REFUSED: Final = "{host} refuses the key in {variable}: {reason}"
+_STOP_MESSAGES: Final[Mapping[ErrorKind, str]] = {
+    ErrorKind.KEY: _KEY_REFUSED,
+    ErrorKind.DENIED: _KEY_REFUSED,
+    ErrorKind.MONEY: "there is no credit left at {host}: {reason}",
+    ErrorKind.ANSWER_TOO_LONG: (
+        "{host} does not allow answers of this length; allow fewer tokens: {reason}"
+    ),
+    ErrorKind.REDIRECT: (
+        "{host} redirects to {target}, to which neither traces nor the key are sent; set that "
+        "address if it is right"
+    ),
+}
+"""The messages for errors of the server that stop the run."""
+
 _REFUSED_PARTS: Final[Mapping[ErrorKind, Part]] = {
     ErrorKind.FORM: "answer_format",
     ErrorKind.SYSTEM: "system",
@@ -603,21 +618,11 @@ class Client(ModelClient):
         variable = self._endpoint.key_variable
         if error_kind is ErrorKind.KEY and self._endpoint.api_key == NO_KEY:
             return f"{self._host} needs a key: set {variable} ({api_error.status})"
-        if error_kind in (ErrorKind.KEY, ErrorKind.DENIED):
-            return f"{self._host} refuses the key in {variable}: {reason}"
-        if error_kind is ErrorKind.MONEY:
-            return f"there is no credit left at {self._host}: {reason}"
-        if error_kind is ErrorKind.ANSWER_TOO_LONG:
-            return (
-                f"{self._host} does not allow answers of this length; allow fewer tokens: {reason}"
-            )
-        if error_kind is ErrorKind.REDIRECT:
-            target = self._endpoint.clean(api_error.location) or "elsewhere"
-            return (
-                f"{self._host} redirects to {target}, to which neither traces nor the key are "
-                "sent; set that address if it is right"
-            )
-        return await self._not_found_message(error_kind, reason)
+        message = _STOP_MESSAGES.get(error_kind)
+        if message is None:
+            return await self._not_found_message(error_kind, reason)
+        target = self._endpoint.clean(api_error.location) or "elsewhere"
+        return message.format(host=self._host, variable=variable, reason=reason, target=target)
 
     async def _not_found_message(self, error_kind: ErrorKind, reason: str) -> str:
         """Return the message that the model is unknown, or that the address is no API."""
