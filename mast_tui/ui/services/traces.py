@@ -301,7 +301,9 @@ class TraceQueue:
         self.filter_text = ""
         """The filter of the library, which hides other traces; empty without one."""
         self.left_trace_id: str | None = None
-        """The id of the trace that was opened since the library was shown, or None."""
+        """The id of the trace for the cursor of the library when it is shown again, or None."""
+        self.sort = ""
+        """The order of the library that was left; empty before."""
         self._app = app
         self._finished: Set[str] = frozenset()
         self._retests: Set[str] = frozenset()
