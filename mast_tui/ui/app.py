@@ -76,6 +76,7 @@ from mast_tui.writes import HeldKeys, Writes
 if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.ui.annotate.screen import AnnotateScreen
+    from mast_tui.ui.dialogs.dialog import NoteScreen
     from mast_tui.ui.services.judging import JudgeRuns, RunningJudge
     from mast_tui.ui.services.model_judge import Plan
     from mast_tui.ui.services.open_workspace import OpenWorkspace
@@ -374,6 +375,32 @@ class MastApp(QueuedInputApp):
                 left()
 
         self.push_screen(screen, closed)
+
+    def ask_to_write(
+        self,
+        make_dialog: Callable[[], NoteScreen],
+        write: Callable[[str, Callable[[], None]], object],
+        *,
+        left: Callable[[], object] | None = None,
+        typed: str | None = None,
+    ) -> None:
+        """Ask for a text, and write it.
+
+        Args:
+            make_dialog: Makes the dialog.
+            write: Writes the text. If that fails, it calls its second argument, which asks again,
+                with the typed text.
+            left: Called after Escape.
+            typed: A text that could not be written before; None for the first question.
+        """
+
+        def answered(text: str) -> None:
+            write(text, partial(self.ask_to_write, make_dialog, write, left=left, typed=text))
+
+        dialog = make_dialog()
+        if typed is not None:
+            dialog.first_text = typed
+        self.ask(dialog, answered, left=left)
 
     def ask_key(
         self,

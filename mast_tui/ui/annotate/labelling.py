@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from msgspec import Struct, structs
@@ -607,17 +608,13 @@ class Labelling(ScreenPart):
         command: Callable[[Session, str], Change | None],
         question: str = "",
     ) -> None:
-        """Ask for a note, and write it. After a refusal ask again, with the typed text."""
-
-        def write(text: str) -> None:
-            self._commands.queue_change(
-                lambda s: command(s, text),
-                refused=lambda: self._ask_note(title, text, command, question),
-            )
-
         in_editor = not self._screen.app.is_web
-        dialog = NoteScreen(title, note, question=question, in_editor=in_editor)
-        self._screen.mast.ask(dialog, write)
+        self._screen.mast.ask_to_write(
+            partial(NoteScreen, title, note, question=question, in_editor=in_editor),
+            lambda text, ask_again: self._commands.queue_change(
+                lambda s: command(s, text), refused=ask_again
+            ),
+        )
 
     @property
     def _acts_on_whole_trace(self) -> bool:
