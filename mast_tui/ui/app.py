@@ -536,11 +536,6 @@ class MastApp(QueuedInputApp):
         return key_of(action_id, self.configuration.keys)
 
     @property
-    def busy_with_input(self) -> bool:
-        """True while an input event is handled or something is saved."""
-        return not self.input_queue.idle or not self.writes.idle
-
-    @property
     def catalog(self) -> Catalog:
         """The traces that were found so far."""
         return self.traces.catalog
