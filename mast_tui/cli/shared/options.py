@@ -392,10 +392,14 @@ rounds: Final = partial(option, "--rounds", type=click.IntRange(0), default=2000
 report_file: Final = partial(option, type=click.Path(path_type=Path), metavar="OUT")
 input_file: Final = partial(option, type=click.Path(path_type=Path, dir_okay=False), metavar="FILE")
 output: Final = partial(option, "-o", "--output", type=click.Path(path_type=Path), metavar="OUT")
+WHICH_PASS: Final = (
+    "The labels of the first finish, before others' labels were visible, or of the last."
+)
 which_pass: Final = partial(
     option,
     "--pass",
     type=click.Choice(["1", "last"]),
+    help=WHICH_PASS,
     show_default=True,
     callback=lambda _context, _parameter, value: "first" if value == "1" else value,
 )
