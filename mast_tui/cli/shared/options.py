@@ -418,17 +418,15 @@ workers: Final = partial(
 
 
 def _checked_trace_path(_context: click.Context, parameter: click.Parameter, value: str) -> Path:
-    """Return the path of a trace, record or URL, if it is an existing file."""
+    """Return the path of a trace, record, folder or URL, if it exists."""
     path = trace_path(value) if is_url(value) else file_or_record(value)
-    if path.is_dir():
-        raise click.BadParameter(f"File '{path}' is a directory.", param=parameter)
     if not path.exists():
         raise click.BadParameter(f"File '{path}' does not exist.", param=parameter)
     return path
 
 
-existing_file: Final = partial(argument, type=click.Path(), callback=_checked_trace_path)
-"""The argument PATH: one existing file."""
+existing_path: Final = partial(argument, type=click.Path(), callback=_checked_trace_path)
+"""The argument PATH: one existing file or folder."""
 
 
 def paths(*, required: bool = False, exist: bool = False) -> Any:
