@@ -303,7 +303,7 @@ class MastApp(QueuedInputApp):
         present_screen: Screen[Any] = self.screen
         screen = present_screen if shows_trace(present_screen) else self._make_trace_screen()
         screen.show_trace(trace)
-        self.trace_queue.left_trace_id = trace.identity.trace_id
+        self.trace_queue.note_opened(trace, from_trace=screen is present_screen)
         if screen is not present_screen:
             self.push_screen(screen)
         self.attach_session(screen)
