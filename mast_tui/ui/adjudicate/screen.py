@@ -537,9 +537,7 @@ class AdjudicateScreen(BaseScreen):
         """Focus the next visible pane."""
         sides_panel = self.evidence.sides_panel
         panes = [self.main_list, sides_panel, self.evidence.timeline, self.evidence.span_view]
-        visible_panes = [pane for pane in panes if pane.is_on_screen and pane.display]
-        position = visible_panes.index(self.pane) if self.pane in visible_panes else 0
-        next_pane = visible_panes[(position + 1) % len(visible_panes)]
+        next_pane = self.pane_after_current(panes)
         next_pane.focus()
         if next_pane is sides_panel:
             # In this pane each disputed place can be decided alone.

@@ -1340,9 +1340,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         if self.my_labels is not None:
             all_panes.append(self.my_labels)
         all_panes += [panel for panel in self.suggestions.panels if panel.overflows]
-        visible_panes = [pane for pane in all_panes if pane.is_on_screen and pane.display]
-        position = visible_panes.index(self.pane) if self.pane in visible_panes else 0
-        self.set_focus(visible_panes[(position + 1) % len(visible_panes)])
+        self.set_focus(self.pane_after_current(all_panes))
 
     async def action_my_labels(self) -> None:
         """Show and focus the list of the annotator's labels, or hide it if it has the focus."""
