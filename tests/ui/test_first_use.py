@@ -126,7 +126,7 @@ async def test_another_annotator_takes_over(tmp_path: Path) -> None:
         await on.press("escape")
         assert on.session.annotator == "ann"
         await on.press("&", *"bob", "enter")
-        assert "You label as bob now" in on.lines[-1]
+        assert "You label as bob now" in on.notices
         assert (on.session.annotator, on.labels) == ("bob", set())
         await on.press("2", "6", "escape", "o", "j", "k", "j", "&", *"cat", "enter")
         assert not missing(on.lines[0], "by name", "cat")
