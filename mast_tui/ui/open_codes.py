@@ -359,7 +359,12 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         place_count_text = counted(len(codes), "place")
 
         async def toggle_entered_tag(tag: str, ask_again: Callable[[], None]) -> None:
-            """Add or remove the tag, and read the open codes again."""
+            """Add or remove the tag, and read the open codes again.
+
+            Args:
+                tag: The tag.
+                ask_again: Asks again, with the same text, if the tag cannot be written.
+            """
             is_added = await self.run_or_show_error(
                 lambda: toggle_tag(
                     opened.workspace, opened.taxonomy.id, opened.annotator, codes, tag

@@ -1241,7 +1241,12 @@ class AdjudicateScreen(BaseScreen):
         verdict = outcome(mode_decisions, self.queue.cases[work.trace_id].names)
 
         async def write(text: str, ask_again: Callable[[], None]) -> None:
-            """Write the reason and show it, or ask again."""
+            """Write the reason and show it, or ask again.
+
+            Args:
+                text: The reason.
+                ask_again: Asks again, with the same text.
+            """
             decided_items = [decision.item for decision in decisions]
             is_step = await self.run_or_show_error(partial(work.explain, decided_items, text))
             if is_step is None:

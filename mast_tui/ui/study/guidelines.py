@@ -474,6 +474,12 @@ class GuidelinesScreen(OpensTraces):
         mode = self.mast.taxonomy.mode(self.mode_slug)
 
         def text_entered(new_text: str, ask_again: Callable[[], None]) -> None:
+            """Write the text unless it is empty.
+
+            Args:
+                new_text: The typed text.
+                ask_again: Asks again, with the same text, if it cannot be written.
+            """
             if new_text.strip():
                 self._change_page(
                     lambda book: write_text(book, new_text), message, failed=ask_again
