@@ -131,6 +131,7 @@ class Writes:
         self._status = WriteStatus()
         """The status of the running piece."""
         self._loop_task: asyncio.Task[None] | None = None
+        """The task that executes the pieces, which asyncio itself does not keep."""
         self._is_slow = False
         """True once the running piece has taken longer than ``REPORTED_AFTER``."""
         self._is_asking = False
@@ -181,8 +182,9 @@ class Writes:
             work: The piece; it shows its result and its failure itself.
             holds: The keys that wait until the piece is done.
         """
+        was_idle = self.idle
         self._queue.append(_WorkPiece(work, holds, copy_context()))
-        if self._loop_task is None:
+        if was_idle:
             if holds > HeldKeys.NOTHING:
                 # Most pieces end at once. Drawing waits for them, so that one frame shows both the
                 # key and the result. With two frames, a label took 56 ms instead of 20.
@@ -248,8 +250,6 @@ class Writes:
                 self._changed()
             self._running = None
             self._is_slow = False
-            if not self._queue:
-                self._loop_task = None
             if not task.cancelled() and (error := task.exception()) is not None:
                 self._failed(error)
             self._changed()

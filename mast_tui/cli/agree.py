@@ -363,10 +363,7 @@ class AgreeRequest:
         "the calibration traces of 'study set --split', and measure the judge on all other "
         "traces.",
     )
-    which: Which = options.which_pass(
-        help="The labels of the first finish, before others' labels were visible, or of the last.",
-        default="1",
-    )
+    which: Which = options.which_pass(default="1")
     rounds: int = options.rounds(
         help="The number of resamples of the traces; 0 gives no intervals."
     )

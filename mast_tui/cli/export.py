@@ -38,6 +38,12 @@ if TYPE_CHECKING:
     from mast_tui.labels import Which
 
 
+_OF_FIRST_PASSES: Final = ", ".join(
+    name for name, row in EXPORT_FORMATS.items() if row.first_passes
+)
+"""The formats with the first finish of each trace, unless ``--pass`` says otherwise."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportCommandRequest:
     """The options of ``mast-tui export``."""
@@ -56,8 +62,7 @@ class ExportCommandRequest:
         help="The labels to export. Default: gold; jsonl contains all.",
     )
     which: Which | None = options.which_pass(
-        help="The labels of the first or of the last finish. Default: 1 for csv-wide and agreement "
-        "beside gold, else the present labels."
+        help=f"{options.WHICH_PASS} Default: 1 for {_OF_FIRST_PASSES}, else the present labels."
     )
     annotators: str | None = options.option(
         "--annotators", metavar="A,B,…", help="The annotators behind the gold. Default: all people."

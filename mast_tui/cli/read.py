@@ -38,7 +38,7 @@ from mast_tui.session import (
 )
 from mast_tui.session.changes import Change, ChangeMessages
 from mast_tui.study import Study
-from mast_tui.taxonomy.model import OPEN_CODE_SLUG
+from mast_tui.taxonomy.model import OPEN_CODE_SLUG, Taxonomy
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import SpanStatus, Trace
 from mast_tui.ui.text.answer_page import answer_page
@@ -70,7 +70,7 @@ u undo, U redo, D finish, ? this help, q leave; every label is kept at once"""
 class ReadRequest:
     """The options of ``mast-tui read``."""
 
-    path: Path = options.existing_file()
+    path: Path = options.existing_path()
     number: int = options.option(
         "--trace", type=click.IntRange(1), default=1, help="The number of the trace in the file."
     )
@@ -85,17 +85,11 @@ class ReadRequest:
 def read_command(request: ReadRequest) -> None:
     """Read and label a trace line by line, for screen readers and braille.
 
-    Type the keys of the app, each followed by Enter; ? lists them. Printed text stays and is never
-    overwritten. Input can also come from a file or a pipe.
+    PATH is its file, or a folder: then the first trace of your queue there opens. Type the keys of
+    the app, each followed by Enter; ? lists them. Printed text stays and is never overwritten.
+    Input can also come from a file or a pipe.
     """
-    report = read_file(request.path, named=True)
-    if report.failed is not None or len(report.traces) < request.number:
-        reason = report.failed or f"contains {counted(len(report.traces), 'trace')}"
-        raise click.ClickException(f"{request.path}: {reason}")
-    trace = report.traces[request.number - 1]
-    read_fully(trace)
-    if not len(trace):
-        raise click.ClickException(f"{request.path}: this trace has no spans")
+    trace = None if request.path.is_dir() else _read_trace(request.path, request.number)
     workspace, taxonomy = open_with_taxonomy(request.common, create=True)
     study = workspace.study(taxonomy.ref)
     name = working_person(workspace, request.common.annotator, study=study)
@@ -113,6 +107,8 @@ def read_command(request: ReadRequest) -> None:
         assisted=request.common.assisted,
         taxonomy=taxonomy.ref,
     )
+    if trace is None:
+        trace = _first_of_queue(workspace, taxonomy, name, request.path)
     trace = trace.with_masks(trace_masks(study))
     session = Session.open(
         workspace, trace, workspace.with_positions(taxonomy), name, blind=session_blind
@@ -120,6 +116,37 @@ def read_command(request: ReadRequest) -> None:
     if study is not None and name in study.annotators:
         _report_first_of_queue(session)
     LineReader(session).run(_typed_lines())
+
+
+def _read_trace(path: Path, number: int) -> Trace:
+    """Read a trace of a file, by its number in the file.
+
+    Raises:
+        click.ClickException: The file cannot be read, or has no such trace with spans.
+    """
+    report = read_file(path, named=True)
+    if report.failed is not None or len(report.traces) < number:
+        reason = report.failed or f"contains {counted(len(report.traces), 'trace')}"
+        raise click.ClickException(f"{path}: {reason}")
+    trace = report.traces[number - 1]
+    read_fully(trace)
+    if not len(trace):
+        raise click.ClickException(f"{path}: this trace has no spans")
+    return trace
+
+
+def _first_of_queue(workspace: Workspace, taxonomy: Taxonomy, name: str, folder: Path) -> Trace:
+    """Read the first trace of the annotator's queue that is in a folder.
+
+    Raises:
+        click.ClickException: No trace of the queue is there, or it cannot be read.
+    """
+    for item in queue(workspace, taxonomy, name):
+        record = workspace.trace(item.trace_id)
+        path = record.path
+        if path is not None and path.exists() and path.resolve().is_relative_to(folder.resolve()):
+            return _read_trace(path, (record.record or 0) + 1)
+    raise click.ClickException(f"{folder}: no trace of your queue is in this folder; give a file")
 
 
 def _report_first_of_queue(session: Session) -> None:

@@ -692,9 +692,7 @@ class TaxonomyAgreeRequest:
     annotators: str | None = options.option(
         "--annotators", metavar="A,B,…", help="The annotators to compare. Default: as for 'agree'."
     )
-    which: Which = options.which_pass(
-        help="The labels of the first finish, or of the last.", default="1"
-    )
+    which: Which = options.which_pass(default="1")
     rounds: int = options.rounds(
         help="The number of resamples of the traces; 0 gives no intervals."
     )

@@ -76,6 +76,7 @@ from mast_tui.writes import HeldKeys, Writes
 if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.ui.annotate.screen import AnnotateScreen
+    from mast_tui.ui.dialogs.dialog import NoteScreen
     from mast_tui.ui.services.judging import JudgeRuns, RunningJudge
     from mast_tui.ui.services.model_judge import Plan
     from mast_tui.ui.services.open_workspace import OpenWorkspace
@@ -302,7 +303,7 @@ class MastApp(QueuedInputApp):
         present_screen: Screen[Any] = self.screen
         screen = present_screen if shows_trace(present_screen) else self._make_trace_screen()
         screen.show_trace(trace)
-        self.trace_queue.left_trace_id = trace.identity.trace_id
+        self.trace_queue.note_opened(trace, from_trace=screen is present_screen)
         if screen is not present_screen:
             self.push_screen(screen)
         self.attach_session(screen)
@@ -374,6 +375,32 @@ class MastApp(QueuedInputApp):
                 left()
 
         self.push_screen(screen, closed)
+
+    def ask_to_write(
+        self,
+        make_dialog: Callable[[], NoteScreen],
+        write: Callable[[str, Callable[[], None]], object],
+        *,
+        left: Callable[[], object] | None = None,
+        typed: str | None = None,
+    ) -> None:
+        """Ask for a text, and write it.
+
+        Args:
+            make_dialog: Makes the dialog.
+            write: Writes the text. If that fails, it calls its second argument, which asks again,
+                with the typed text.
+            left: Called after Escape.
+            typed: A text that could not be written before; None for the first question.
+        """
+
+        def answered(text: str) -> None:
+            write(text, partial(self.ask_to_write, make_dialog, write, left=left, typed=text))
+
+        dialog = make_dialog()
+        if typed is not None:
+            dialog.first_text = typed
+        self.ask(dialog, answered, left=left)
 
     def ask_key(
         self,
@@ -507,11 +534,6 @@ class MastApp(QueuedInputApp):
     def key_of(self, action_id: str) -> str:
         """Return the user's key of an action as text."""
         return key_of(action_id, self.configuration.keys)
-
-    @property
-    def busy_with_input(self) -> bool:
-        """True while an input event is handled or something is saved."""
-        return not self.input_queue.idle or not self.writes.idle
 
     @property
     def catalog(self) -> Catalog:

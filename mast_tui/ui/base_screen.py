@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -213,6 +213,13 @@ class MainScreen(MovesLines, Screen[None]):
     def mast(self) -> MastApp:
         """The app, with the services that screens share."""
         return context_of(self)
+
+    def pane_after_current(self, panes: Iterable[VirtualLines]) -> VirtualLines:
+        """Return the visible pane after the current one; without another one, the current one."""
+        visible_panes = [pane for pane in panes if pane.is_on_screen and pane.display]
+        if self.pane not in visible_panes:
+            visible_panes.insert(0, self.pane)
+        return visible_panes[(visible_panes.index(self.pane) + 1) % len(visible_panes)]
 
     def refresh_rows(self) -> None:
         """Show added, changed and removed traces."""

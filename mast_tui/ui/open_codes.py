@@ -358,25 +358,34 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
 
         place_count_text = counted(len(codes), "place")
 
-        async def toggle_entered_tag(tag: str) -> None:
-            """Add or remove the tag, and read the open codes again."""
+        async def toggle_entered_tag(tag: str, ask_again: Callable[[], None]) -> None:
+            """Add or remove the tag, and read the open codes again.
+
+            Args:
+                tag: The tag.
+                ask_again: Asks again, with the same text, if the tag cannot be written.
+            """
             is_added = await self.run_or_show_error(
                 lambda: toggle_tag(
                     opened.workspace, opened.taxonomy.id, opened.annotator, codes, tag
                 )
             )
             if is_added is None:
+                ask_again()
                 return
             self._marked_codes = {}
             self.hints.say(f"#{tag} {'on' if is_added else 'off'} {place_count_text}")
             self.read_rows(opened)
 
-        dialog = NoteScreen(
-            f"Tag {place_count_text}",
-            question="A tag for all of them; a tag that all have is removed",
-            check=checked_tag,
+        self.mast.ask_to_write(
+            partial(
+                NoteScreen,
+                f"Tag {place_count_text}",
+                question="A tag for all of them; a tag that all have is removed",
+                check=checked_tag,
+            ),
+            lambda tag, ask_again: self.writes.do(partial(toggle_entered_tag, tag, ask_again)),
         )
-        self.mast.ask(dialog, lambda tag: self.writes.do(partial(toggle_entered_tag, tag)))
 
     def action_group_by_model(self) -> None:
         """Ask a model for groups, after showing what is sent and what it costs."""

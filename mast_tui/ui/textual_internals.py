@@ -30,6 +30,7 @@ from textual.css.stylesheet import Stylesheet as TextualStylesheet
 from textual.dom import DOMNode
 from textual.drivers._writer_thread import WriterThread
 from textual.geometry import Region, Size
+from textual.notifications import Notify
 from textual.reactive import Reactive
 from textual.screen import Screen
 from textual.scroll_view import ScrollView
@@ -199,6 +200,12 @@ class TextualApp(App[None]):
             self.crash = log_error(error)
             self._return_code = 1
             self._close_messages_no_wait()
+
+    def on_notify(self, event: Notify) -> None:
+        """Remove the shown notices that the new one repeats. Textual then shows the new one."""
+        for notification in list(self._notifications):
+            if notification.message == event.notification.message:
+                self._unnotify(notification, refresh=False)
 
     def action_suspend_process(self) -> None:
         """Suspend the whole process group until the shell continues it.

@@ -44,7 +44,7 @@ class AcknowledgingApp(app_module.MastApp):
             self._pending = asyncio.create_task(self._acknowledge(event.x))
 
     async def _acknowledge(self, number: int) -> None:
-        while self.busy_with_input or self.workspace.opened is None:
+        while not (self.input_queue.idle and self.writes.idle) or self.workspace.opened is None:
             await asyncio.sleep(0.001)
         drawn = asyncio.Event()
         self.call_after_refresh(drawn.set)

@@ -210,14 +210,16 @@ def test_names_in_a_study(small: Path, study: Path, tmp_path: Path) -> None:
 
 
 def test_names_by_option(small: Path, study: Path, tmp_path: Path) -> None:
-    def output(workspace_path: Path, line: str, *options: str) -> str:
-        arguments = [str(small), "--workspace", str(workspace_path), *options]
+    def output(workspace_path: Path, line: str, *options: str, path: Path = small) -> str:
+        arguments = [str(path), "--workspace", str(workspace_path), *options]
         done = CliRunner().invoke(read_command, arguments, input=line)
         assert done.exit_code == (0 if options else 2)
         return done.output
 
     assert "1.3 Step repetition on #1" in output(tmp_path / "x.db", "13\n", "--annotator", "bo")
     assert "give your name with --annotator NAME" in output(tmp_path / "x.db", "13\n")
+    first_of_queue = output(tmp_path / "x.db", "M\n", "--annotator", "bo", path=small.parent)
+    assert "1.3 Step repetition, #1" in first_of_queue
     outside = output(study, "]\n", "--annotator", "root")
     assert "root is not in this study: labels under this name do not count" in outside
     assert "No suggestion is left" in outside

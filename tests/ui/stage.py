@@ -175,7 +175,10 @@ class Stage:
         self.app.call_later(received.set)
         for _ in waiting.until(lambda: self._is_ending or received.is_set()):
             await run_briefly(self.app)
-        for _ in waiting.until(lambda: self._is_ending or not self.app.busy_with_input):
+        app = self.app
+        for _ in waiting.until(
+            lambda: self._is_ending or (app.input_queue.idle and app.writes.idle)
+        ):
             await run_briefly(self.app)
         await run_until_idle(self.app)
 

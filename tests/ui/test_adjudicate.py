@@ -253,7 +253,7 @@ async def test_a_queue_without_conflicts_says_why(team: TeamDir) -> None:
         assert "14 verdicts of two or more" in on.text
         await on.press("v")
         assert "Step repetition" in on.text
-        await on.press("v")
+        await on.press("v", "tab")
         assert "14 verdicts of two or more" in on.text
 
 

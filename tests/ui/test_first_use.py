@@ -126,11 +126,12 @@ async def test_another_annotator_takes_over(tmp_path: Path) -> None:
         await on.press("escape")
         assert on.session.annotator == "ann"
         await on.press("&", *"bob", "enter")
-        assert "You label as bob now" in on.lines[-1]
+        assert "You label as bob now" in on.notices
         assert (on.session.annotator, on.labels) == ("bob", set())
-        await on.press("2", "6", "escape")
-        assert "bob" in on.lines[0]
+        await on.press("2", "6", "escape", "o", "j", "k", "j", "&", *"cat", "enter")
+        assert not missing(on.lines[0], "by name", "cat")
+        assert "▌○ two" in on.text
         with closing(Workspace.open(tmp_path / "w.db")) as store:
             assert sorted(label.annotator for label in store.labels()) == ["ann", "bob"]
     async with stage(tmp_path / "runs", workspace=tmp_path / "w.db", annotator=None) as on:
-        assert "bob" in on.lines[0]
+        assert "cat" in on.lines[0]

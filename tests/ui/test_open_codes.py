@@ -67,8 +67,10 @@ async def test_open_labels_ask_for_a_note(small: Path) -> None:
         await on.press("u")
         assert open_labels(on) == [("restarts it", key)]
         await on.undo_all()
-        await on.press("j", "v", "j", "0", "0", "escape")
-        assert isinstance(on.app.screen, AnnotateScreen)
+        await on.press("j", "v", "j", "0", "0")
+        assert "Esc leaves it without one" in on.text
+        await on.press("escape")
+        assert "0.0 on #2 to #3 has no note · m writes one" in on.message
         assert [note for note, _ in open_labels(on)] == [""]
         await on.press("-", "0")
         assert "no mode begins with 0" in on.message

@@ -44,9 +44,10 @@ async def test_reading_in_the_whole_window(path: Path) -> None:
         assert f"lines 1–{height} of 120" in lower_border(on)
         await on.press("j", "j")
         assert f"lines 3–{height + 2} of 120" in lower_border(on)
-        await on.press("G", "j")
-        assert "–120 of 120" in lower_border(on)
-        assert on.message == "The text ends here · ) next span"
+        for key in ("j", "space", "ctrl+d", "d"):
+            await on.press("g", "G", key)
+            assert "–120 of 120" in lower_border(on)
+            assert on.message == "The text ends here · ) next span"
         await on.press("z")
         for to_text, back in (("z", "z"), ("enter", "escape")):
             await on.press("g", "j", to_text, "j", "j", "j", back)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from threading import Event
 from typing import Any
 
@@ -25,6 +27,9 @@ def team(team: TeamDir) -> TeamDir:
     for name in ("one", "two", "three"):
         team.file(name)
     return team
+
+
+DISK_IS_FULL = "BEFORE INSERT ON traces BEGIN SELECT RAISE(ABORT, 'disk is full'); END"
 
 
 def study_in(team: TeamDir) -> Study | None:
@@ -122,7 +127,12 @@ async def test_a_study_of_the_listed_traces(team: TeamDir) -> None:
         assert "listed there (1)" in on.text
         await on.press("enter")
         assert "1 trace, each labelled by every annotator." in on.text
-        await on.press("enter")
+        with closing(sqlite3.connect(team.workspace)) as raw:
+            raw.execute(f"CREATE TRIGGER full {DISK_IS_FULL}")
+            await on.press("enter")
+            assert not missing(on.text, "alice, bob", "● listed there (1)", "the disk is full")
+            raw.execute("DROP TRIGGER full")
+        await on.press("enter", "enter")
         study = study_in(team)
         assert study is not None
         assert len(study.traces) == 1

@@ -392,10 +392,14 @@ rounds: Final = partial(option, "--rounds", type=click.IntRange(0), default=2000
 report_file: Final = partial(option, type=click.Path(path_type=Path), metavar="OUT")
 input_file: Final = partial(option, type=click.Path(path_type=Path, dir_okay=False), metavar="FILE")
 output: Final = partial(option, "-o", "--output", type=click.Path(path_type=Path), metavar="OUT")
+WHICH_PASS: Final = (
+    "The labels of the first finish, before others' labels were visible, or of the last."
+)
 which_pass: Final = partial(
     option,
     "--pass",
     type=click.Choice(["1", "last"]),
+    help=WHICH_PASS,
     show_default=True,
     callback=lambda _context, _parameter, value: "first" if value == "1" else value,
 )
@@ -414,17 +418,15 @@ workers: Final = partial(
 
 
 def _checked_trace_path(_context: click.Context, parameter: click.Parameter, value: str) -> Path:
-    """Return the path of a trace, record or URL, if it is an existing file."""
+    """Return the path of a trace, record, folder or URL, if it exists."""
     path = trace_path(value) if is_url(value) else file_or_record(value)
-    if path.is_dir():
-        raise click.BadParameter(f"File '{path}' is a directory.", param=parameter)
     if not path.exists():
         raise click.BadParameter(f"File '{path}' does not exist.", param=parameter)
     return path
 
 
-existing_file: Final = partial(argument, type=click.Path(), callback=_checked_trace_path)
-"""The argument PATH: one existing file."""
+existing_path: Final = partial(argument, type=click.Path(), callback=_checked_trace_path)
+"""The argument PATH: one existing file or folder."""
 
 
 def paths(*, required: bool = False, exist: bool = False) -> Any:

@@ -537,9 +537,7 @@ class AdjudicateScreen(BaseScreen):
         """Focus the next visible pane."""
         sides_panel = self.evidence.sides_panel
         panes = [self.main_list, sides_panel, self.evidence.timeline, self.evidence.span_view]
-        visible_panes = [pane for pane in panes if pane.is_on_screen and pane.display]
-        position = visible_panes.index(self.pane) if self.pane in visible_panes else 0
-        next_pane = visible_panes[(position + 1) % len(visible_panes)]
+        next_pane = self.pane_after_current(panes)
         next_pane.focus()
         if next_pane is sides_panel:
             # In this pane each disputed place can be decided alone.
@@ -1224,7 +1222,6 @@ class AdjudicateScreen(BaseScreen):
         items: tuple[str, ...],
         on_done: Callable[[], None],
         question: str = "",
-        typed: str | None = None,
     ) -> None:
         """Ask for the reason of a decision. Escape leaves it without one.
 
@@ -1234,7 +1231,6 @@ class AdjudicateScreen(BaseScreen):
             on_done: Called at the end: after the reason was written, after Escape, or at once if no
                 item has a decision now.
             question: The text above the line; empty for none.
-            typed: A reason that could not be written; None to begin with the present one.
         """
         decisions = _decisions_on(work, items)
         if not decisions:
@@ -1244,12 +1240,17 @@ class AdjudicateScreen(BaseScreen):
         mode_decisions = [d for d in decisions if d.mode == decisions[0].mode]
         verdict = outcome(mode_decisions, self.queue.cases[work.trace_id].names)
 
-        async def write(text: str) -> None:
-            """Write the reason and show it, or ask again."""
+        async def write(text: str, ask_again: Callable[[], None]) -> None:
+            """Write the reason and show it, or ask again.
+
+            Args:
+                text: The reason.
+                ask_again: Asks again, with the same text.
+            """
             decided_items = [decision.item for decision in decisions]
             is_step = await self.run_or_show_error(partial(work.explain, decided_items, text))
             if is_step is None:
-                self._ask_reason(work, items, on_done, question, text)
+                ask_again()
                 return
             if is_step:
                 self._undo_trace_ids.append(work.trace_id)
@@ -1259,14 +1260,15 @@ class AdjudicateScreen(BaseScreen):
             result = "reason saved" if text.strip() else "no reason"
             self.hints.say(" · ".join(filter(None, (self.hints.message, result))))
 
-        self.mast.ask(
-            NoteScreen(
+        self.mast.ask_to_write(
+            partial(
+                NoteScreen,
                 f"Why? {self._mode_title(decisions[0].mode)}: {verdict}",
-                decisions[0].reason if typed is None else typed,
+                decisions[0].reason,
                 question=question,
                 hint="Enter saves · Esc leaves the decision without a reason",
             ),
-            lambda text: self.writes.do(partial(write, text)),
+            lambda text, ask_again: self.writes.do(partial(write, text, ask_again)),
             left=on_done,
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from msgspec import Struct, structs
@@ -606,18 +607,21 @@ class Labelling(ScreenPart):
         note: str,
         command: Callable[[Session, str], Change | None],
         question: str = "",
+        message_if_left: str = "",
     ) -> None:
-        """Ask for a note, and write it. After a refusal ask again, with the typed text."""
+        """Ask for a note, and write it.
 
-        def write(text: str) -> None:
-            self._commands.queue_change(
-                lambda s: command(s, text),
-                refused=lambda: self._ask_note(title, text, command, question),
-            )
-
+        ``message_if_left`` is shown after Escape; it is empty unless a label is without a note.
+        """
         in_editor = not self._screen.app.is_web
-        dialog = NoteScreen(title, note, question=question, in_editor=in_editor)
-        self._screen.mast.ask(dialog, write)
+        hint = f"Enter saves · Esc {'leaves it without one' if message_if_left else 'cancels'}"
+        self._screen.mast.ask_to_write(
+            partial(NoteScreen, title, note, question=question, hint=hint, in_editor=in_editor),
+            lambda text, ask_again: self._commands.queue_change(
+                lambda s: command(s, text), refused=ask_again
+            ),
+            left=partial(self._hints.say, message_if_left) if message_if_left else None,
+        )
 
     @property
     def _acts_on_whole_trace(self) -> bool:
@@ -736,11 +740,18 @@ class Labelling(ScreenPart):
             )
         else:
             mode = self._state.taxonomy.mode(label.mode)
+            target_text = self._state.target_text(label.target)
+            key_of = self._key_of
+            no_note_text = (
+                f"{mode.code} on {target_text} has no note · {key_of('annotate.note')} writes one "
+                f"· {key_of('annotate.remove')} removes the label"
+            )
             self._ask_note(
-                f"Note on {mode.code} {mode.name}, {self._state.target_text(label.target)}",
+                f"Note on {mode.code} {mode.name}, {target_text}",
                 label.note,
                 lambda s, text: s.edit_label(label.id, note=text),
                 self._span_note_text(label),
+                "" if label.note else no_note_text,
             )
 
     def _span_note_text(self, label: Label) -> str:

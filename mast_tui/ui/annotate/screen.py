@@ -1212,10 +1212,22 @@ class AnnotateScreen(MainScreen, RenderCache):
         if quote is not None:
             self.marking.move_line(quote, delta)
             return
+        self._move_in(self.pane, self.pane.move_by, delta)
+
+    def action_move_page(self, delta: int) -> None:
+        """Move the cursor of the pane by screens."""
+        self._move_in(self.pane, self.pane.move_page, delta)
+
+    def action_move_half(self, delta: int) -> None:
+        """Move the cursor of the pane by half screens."""
+        self._move_in(self.pane, self.pane.move_half, delta)
+
+    def _move_in(self, pane: VirtualLines, move: Callable[[int], None], delta: int) -> None:
+        """Move in a pane. At an end of the text, show the key that continues."""
         offset_before = self.span_view.first_offset_on_screen
-        self.pane.move_by(delta)
+        move(delta)
         self.lines_moved()
-        if self.pane is self.span_view and self.span_view.first_offset_on_screen == offset_before:
+        if pane is self.span_view and self.span_view.first_offset_on_screen == offset_before:
             key_of = self.mast.key_of
             self.hints.say(
                 f"The text ends here · {key_of('annotate.next_span')} next span"
@@ -1328,9 +1340,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         if self.my_labels is not None:
             all_panes.append(self.my_labels)
         all_panes += [panel for panel in self.suggestions.panels if panel.overflows]
-        visible_panes = [pane for pane in all_panes if pane.is_on_screen and pane.display]
-        position = visible_panes.index(self.pane) if self.pane in visible_panes else 0
-        self.set_focus(visible_panes[(position + 1) % len(visible_panes)])
+        self.set_focus(self.pane_after_current(all_panes))
 
     async def action_my_labels(self) -> None:
         """Show and focus the list of the annotator's labels, or hide it if it has the focus."""
@@ -1490,7 +1500,7 @@ class AnnotateScreen(MainScreen, RenderCache):
             self.action_word(delta)
         else:
             self.catch_up()
-            self.span_view.move_page(delta)
+            self._move_in(self.span_view, self.span_view.move_page, delta)
 
     def action_word(self, step: int) -> None:
         """Move the marked quote by words, or scroll the text sideways."""

@@ -372,7 +372,7 @@ class Search(ScreenPart):
             self._redraw_matches(previous_hits)
         self._screen.show_span()
         if problem is not None:
-            self._hints.say(problem, error=True)
+            self._say_problem(problem)
         elif not needle:
             self._hints.clear()
             self._screen.filter.search_changed()
@@ -547,7 +547,7 @@ class Search(ScreenPart):
         if not self._state.needle or self._search is None:
             return
         if not self._state.hits and self._is_done:
-            self._hints.say(f"No span contains {self._needle_text(40)}", error=True)
+            self._say_problem(f"No span contains {self._needle_text(40)}")
         elif self.line.display:
             self._hints.prompt(f"{self._status_text()} · Enter keeps{self._closing_hint}")
         else:
@@ -556,6 +556,13 @@ class Search(ScreenPart):
                 f"{self._key_of('annotate.search_previous')} previous"
             )
         self._last_message = self._hints.message
+
+    def _say_problem(self, problem: str) -> None:
+        """Show why nothing is found. While the line is open, its keys replace the usual ones."""
+        if self.line.display:
+            self._hints.prompt(f"{problem}{self._closing_hint}")
+        else:
+            self._hints.say(problem, error=True)
 
     def _status_text(self) -> str:
         """Return the number of the current match and of all matches.

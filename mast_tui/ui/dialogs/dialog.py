@@ -260,6 +260,8 @@ class NoteScreen(TypingDialog):
             in_editor: Whether several lines can be written in the user's editor.
         """
         super().__init__(title)
+        self.first_text = value
+        """The text to begin with; a changed text that could not be saved, if that was tried."""
         self._value = value
         self._question = question
         self._keys = hint
@@ -277,7 +279,7 @@ class NoteScreen(TypingDialog):
         """Yield the question and the line."""
         if self._question:
             yield Static(plain_lines(self._question), classes="question")
-        yield TextLine(self._value, id="text", select_on_focus=self._typing_replaces)
+        yield TextLine(self.first_text, id="text", select_on_focus=self._typing_replaces)
         hint = f"{self._keys} · ^g or F2: in your editor" if self._in_editor else self._keys
         yield Static(Content(hint), classes="hint")
 

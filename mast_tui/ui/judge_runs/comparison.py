@@ -789,21 +789,19 @@ class ComparisonScreen(OpensTraces):
         self._ask_text(title, previous_reason, partial(self._mark_mistake, case))
 
     def _ask_text(self, title: str, text: str, write: Callable[[OpenWorkspace, str], str]) -> None:
-        """Ask for a text, and write it. If that fails, ask again with the typed text.
+        """Ask for a text, and write it.
 
         Args:
             title: The title of the question.
             text: The text to begin with.
             write: Writes the text, and returns a message about it.
         """
-
-        def write_or_ask_again(new_text: str) -> None:
-            self._change_and_compare(
-                lambda opened: write(opened, new_text),
-                failed=lambda: self._ask_text(title, new_text, write),
-            )
-
-        self.mast.ask(NoteScreen(title, text), write_or_ask_again)
+        self.mast.ask_to_write(
+            partial(NoteScreen, title, text),
+            lambda new_text, ask_again: self._change_and_compare(
+                lambda opened: write(opened, new_text), failed=ask_again
+            ),
+        )
 
     def _mark_mistake(self, case: Case, opened: OpenWorkspace, text: str) -> str:
         """Record that the judge is wrong on a case, and return a message about it.

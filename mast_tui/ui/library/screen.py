@@ -135,6 +135,7 @@ class LibraryScreen(MainScreen):
         for widget in (self._filter, self.contents.line, self.contents.list):
             widget.display = False
         self._about_pane.can_focus = False
+        self.sort = Sort(self.mast.trace_queue.sort or Sort.QUEUE)
         self.refresh_rows()
         self.mast.workspace.when_ready(lambda _: self._labels_changed())
 
@@ -146,6 +147,13 @@ class LibraryScreen(MainScreen):
             queue.left_trace_id = None
         self.mast.catalog.learn()
         self._labels_changed()
+
+    def leave_for_a_while(self) -> None:
+        """Keep the order and the trace under the cursor for the library of another annotator."""
+        queue = self.mast.trace_queue
+        queue.sort = self.sort
+        if queue.left_trace_id is None and self.table.row is not None:
+            queue.left_trace_id = self.table.row.trace_id
 
     @property
     def table(self) -> LibraryList:

@@ -7,6 +7,7 @@ from asyncio import wrap_future
 from collections.abc import Callable, Iterator, Set
 from contextlib import closing
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Final
@@ -301,21 +302,39 @@ class TraceQueue:
         self.filter_text = ""
         """The filter of the library, which hides other traces; empty without one."""
         self.left_trace_id: str | None = None
-        """The id of the trace that was opened since the library was shown, or None."""
+        """The id of the trace for the cursor of the library when it is shown again, or None."""
+        self.sort = ""
+        """The order of the library that was left; empty before."""
         self._app = app
+        self._opened_ids: list[str] = []
+        """The ids of the traces that were opened one from another, in the order of opening."""
         self._finished: Set[str] = frozenset()
         self._retests: Set[str] = frozenset()
         self._assigned_ids: Set[str] | None = None
 
-    def neighbour(self, trace: Trace | None, step: int) -> Trace | None:
-        """Return the trace some positions after another trace in the queue.
+    def note_opened(self, trace: Trace, *, from_trace: bool) -> None:
+        """Record that a trace was opened.
 
-        The first trace follows the last one. If the trace is not in the queue, use the order of the
-        catalog.
+        Args:
+            trace: The trace.
+            from_trace: True if it was opened from another trace, False if from another screen.
+        """
+        trace_id = self.left_trace_id = trace.identity.trace_id
+        if not from_trace:
+            self._opened_ids = [trace_id]
+        elif trace_id not in self._opened_ids:
+            self._opened_ids.append(trace_id)
+
+    def neighbour(self, trace: Trace | None, step: int) -> Trace | None:
+        """Return the next or previous trace in the queue.
+
+        The first trace follows the last one. A trace that has left the queue, because it was
+        finished, is between the traces that were opened before and after it. Any other trace
+        outside of the queue has the order of the catalog.
 
         Args:
             trace: The trace to start from.
-            step: The number of positions; negative to go back.
+            step: 1 for the next trace, -1 for the previous one.
 
         Returns:
             The trace, or None if there is no other trace.
@@ -324,6 +343,11 @@ class TraceQueue:
             return None
         trace_id = trace.identity.trace_id
         traces = self._app.catalog.traces
+        opened_ids = [opened_id for opened_id in self._opened_ids if opened_id in traces]
+        for first_id, next_id in pairwise(opened_ids[::step]):
+            leads_back = step < 0 and next_id not in self.ids
+            if first_id == trace_id and (leads_back or first_id not in self.ids):
+                return traces[next_id]
         queue = self.ids if trace_id in self.ids else list(traces)
         if trace_id not in queue or len(queue) < 2:
             return None

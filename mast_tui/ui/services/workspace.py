@@ -342,7 +342,7 @@ class WorkspaceService:
             self._app.show_error(str(error))
             return
         await self._app.annotator_changed()
-        self._app.answer(f"You label as {one_line(name)} now")
+        self._app.say(f"You label as {one_line(name)} now")
 
     async def _attach(self, opening: Opening, name: str) -> OpenWorkspace:
         """Register an annotator, and mask the traces as the study asks.

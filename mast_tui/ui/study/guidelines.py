@@ -470,21 +470,23 @@ class GuidelinesScreen(OpensTraces):
         write_text: Callable[[GuidelineBook, str], Guideline | None],
         message: str,
     ) -> None:
-        """Ask for the text of a guideline, and write it unless it is empty.
-
-        If it cannot be written, ask again with the typed text.
-        """
+        """Ask for the text of a guideline, and write it unless it is empty."""
         mode = self.mast.taxonomy.mode(self.mode_slug)
 
-        def text_entered(new_text: str) -> None:
+        def text_entered(new_text: str, ask_again: Callable[[], None]) -> None:
+            """Write the text unless it is empty.
+
+            Args:
+                new_text: The typed text.
+                ask_again: Asks again, with the same text, if it cannot be written.
+            """
             if new_text.strip():
                 self._change_page(
-                    lambda book: write_text(book, new_text),
-                    message,
-                    failed=lambda: self._ask_for_text(new_text, write_text, message),
+                    lambda book: write_text(book, new_text), message, failed=ask_again
                 )
 
-        self.mast.ask(NoteScreen(f"Guideline for {mode.code} {mode.name}", text), text_entered)
+        title = f"Guideline for {mode.code} {mode.name}"
+        self.mast.ask_to_write(partial(NoteScreen, title, text), text_entered)
 
     @piece_of_work
     async def _change_page(

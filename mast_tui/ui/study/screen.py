@@ -566,11 +566,11 @@ class StudyScreen(TableScreen[StudyRow]):
         if not selections:
             return
 
-        def answered(planned: PlannedStudy) -> None:
-            self.hints.prompt("Setting the study up …")
-            self.set_up(opened, planned.study, planned.selection)
+        def write(planned: PlannedStudy) -> str:
+            return self._write_study(opened, planned.study, planned.selection)
 
-        self.app.push_screen(StudySetup(opened, previous, selections, answered))
+        show_success = partial(self._show_success, opened)
+        self.app.push_screen(StudySetup(opened, previous, selections, write, show_success))
 
     async def _possible_selections(
         self, opened: OpenWorkspace, previous: Study | None
@@ -617,7 +617,7 @@ class StudyScreen(TableScreen[StudyRow]):
 
         def add(selection: TraceSelection) -> None:
             self.hints.prompt("Adding traces …")
-            self.set_up(opened, study, selection, adds_traces=True)
+            self._set_up(opened, study, selection, adds_traces=True)
 
         planned = with_traces(study, new_selections[0].ids)
         answers = (
@@ -705,7 +705,7 @@ class StudyScreen(TableScreen[StudyRow]):
 
         def change_study() -> None:
             self.hints.prompt("Changing the study …")
-            self.set_up(opened, changed_study, selection=None)
+            self._set_up(opened, changed_study, selection=None)
 
         self.mast.ask_key(
             one_line(title),
@@ -715,7 +715,7 @@ class StudyScreen(TableScreen[StudyRow]):
             default="n",
         )
 
-    def set_up(
+    def _set_up(
         self,
         opened: OpenWorkspace,
         study: Study,
@@ -723,27 +723,33 @@ class StudyScreen(TableScreen[StudyRow]):
         *,
         adds_traces: bool = False,
     ) -> None:
-        """Register the traces of a study and write it in a worker, then show the result.
-
-        Args:
-            opened: The open workspace.
-            study: The study.
-            selection: The traces of the study; None to keep its present traces.
-            adds_traces: Whether to add the selection to the present traces instead of replacing
-                them.
-        """
-
-        def write_study() -> str:
-            if selection is None:
-                set_study(opened.workspace, opened.annotator, study)
-                return "The study is set up"
-            message = _write_with_traces(opened, study, selection, adds_traces=adds_traces)
-            next_step = "shows your traces" if opened.annotates else "opens the library"
-            return f"{message} · {self.mast.key_of('everywhere.library')} {next_step}"
-
+        """Write a study in a worker, then show the result. See ``_write_study``."""
         self.work.run(
-            "take-in", write_study, partial(self._show_success, opened), self._show_failure
+            "take-in",
+            partial(self._write_study, opened, study, selection, adds_traces=adds_traces),
+            partial(self._show_success, opened),
+            self._show_failure,
         )
+
+    def _write_study(
+        self,
+        opened: OpenWorkspace,
+        study: Study,
+        selection: TraceSelection | None,
+        *,
+        adds_traces: bool = False,
+    ) -> str:
+        """Register the traces of a study, write it, and return a message.
+
+        A ``selection`` of None keeps its present traces. With ``adds_traces`` the selection is
+        added to them instead of replacing them.
+        """
+        if selection is None:
+            set_study(opened.workspace, opened.annotator, study)
+            return "The study is set up"
+        message = _write_with_traces(opened, study, selection, adds_traces=adds_traces)
+        next_step = "shows your traces" if opened.annotates else "opens the library"
+        return f"{message} · {self.mast.key_of('everywhere.library')} {next_step}"
 
     def _show_failure(self, problem: str) -> None:
         self.hints.clear()

@@ -538,10 +538,7 @@ _TRACES_TO_CHANGE: Final = (
 
 
 class StudySetup(Form):
-    """The form for a study, with a preview.
-
-    It calls ``answered`` with the study once the user has accepted the preview.
-    """
+    """The form for a study, with a preview. It stays open until the study is written."""
 
     enter_effect = "shows the result"
 
@@ -550,7 +547,8 @@ class StudySetup(Form):
         opened: OpenWorkspace,
         previous: Study | None,
         selections: Sequence[TraceSelection],
-        answered: Callable[[PlannedStudy], None],
+        write: Callable[[PlannedStudy], str],
+        written: Callable[[str], None],
     ) -> None:
         """Make the form for a new study, or for a change.
 
@@ -558,7 +556,9 @@ class StudySetup(Form):
             opened: The open workspace.
             previous: The study before the change; None for a new study.
             selections: The selections of traces. The first one is the initial choice.
-            answered: Receives the study after the user has accepted the preview.
+            write: Writes the study that the user has accepted, and returns a message. It is
+                called in a thread.
+            written: Receives the message of ``write`` once the form is closed.
         """
         self._selection_by_title = {selection.title: selection for selection in selections}
         title = "Change the study" if previous else "Set a study up"
@@ -571,7 +571,8 @@ class StudySetup(Form):
         super().__init__(title, fields, texts)
         self._opened = opened
         self._previous = previous
-        self._answered = answered
+        self._write = write
+        self._written = written
 
     def planned_study(self, texts: Texts) -> PlannedStudy:
         """Return the study that the fields describe.
@@ -607,7 +608,7 @@ class StudySetup(Form):
         self.show_text(
             preview,
             f"Enter {action} · ↑ ↓ scroll · Esc back to the fields",
-            on_enter=partial(self.mast.writes.do, self._accept_study),
+            on_enter=self._accept_study,
         )
 
     def _preview_text(self, texts: Texts) -> str:
@@ -636,12 +637,14 @@ class StudySetup(Form):
             else earlier_work_text(workspace, study) or EARLY_LIMIT,
         )
 
-    async def _accept_study(self) -> None:
-        """Close the form and pass on the study; if it has an error, show that at its field."""
-        try:
-            planned = await self.mast.writes.run(partial(self.planned_study, self.texts))
-        except MastError as error:
-            self.refuse(str(error))
-            return
+    def _accept_study(self) -> None:
+        """Write the study in a worker, then close the form. An error returns to the fields."""
+        texts = self.texts
+        self.show_text("Setting the study up …", "", on_escape=lambda: None)
+        self.work.run(
+            "write", lambda: self._write(self.planned_study(texts)), self._close, self.refuse
+        )
+
+    def _close(self, message: str) -> None:
         self.dismiss(None)
-        self._answered(planned)
+        self._written(message)
