@@ -317,8 +317,6 @@ class SqliteFile(Database):
             isolation_level=None,
             check_same_thread=False,
         )
-        # A damaged text must not hide the other rows; the check of the workspace names its row.
-        connection.text_factory = lambda text: text.decode(errors="replace")
         # Anyone may have made the file, so functions in its schema are not trusted.
         connection.execute("PRAGMA trusted_schema=OFF")
         if reads_only:
@@ -428,6 +426,7 @@ _ADVICE: Final = (
     ),
     ("not a database", "is not a mast-tui workspace (not an SQLite database)"),
     ("malformed", _DAMAGED),
+    ("Could not decode", _DAMAGED),
     ("no such table", _DAMAGED),
     ("no such column", _DAMAGED),
     ("duplicate column", _DAMAGED),

@@ -33,7 +33,6 @@ VALID: Final[dict[str, object]] = {
 }
 DAMAGED_EVENTS: Final[dict[str, dict[str, object]]] = {
     "payload": {"payload": "not json"},
-    "bytes": {"payload": "' || CAST(x'ff' AS TEXT) || '"},
     "list": {"payload": "[]"},
     "kind": {"kind": "nonsense"},
     "label": {"kind": "label_added", "payload": json.dumps({"label": 5})},
@@ -52,7 +51,6 @@ DAMAGED_REGISTERS: Final = {
     "INSERT INTO taxonomies VALUES ('zz@1', 'h', '{}')": ("taxonomies", "zz@1"),
     "UPDATE annotators SET kind = 'judge' WHERE name = 'alice'": ("annotators", "alice"),
     "UPDATE traces SET outcome = 'nonsense'": ("traces", TRACE),
-    "UPDATE traces SET outcome = CAST(x'ff' AS TEXT)": ("traces", TRACE),
 }
 
 
