@@ -35,7 +35,6 @@ from mast_tui.session.study_setup import (
 )
 from mast_tui.session.viewer import (
     Viewer,
-    blind_user,
     checked_new_name,
     hidden_traces_text,
     login_person,
@@ -44,6 +43,7 @@ from mast_tui.session.viewer import (
     viewer_for_name,
     viewer_of,
     visibility_json,
+    why_blind,
     working_person,
 )
 from mast_tui.session.visibility import (
@@ -74,7 +74,6 @@ __all__ = [
     "Viewer",
     "VisibleWork",
     "annotator_counts_text",
-    "blind_user",
     "check_changes",
     "checked_new_name",
     "count_reassigned_traces",
@@ -103,6 +102,7 @@ __all__ = [
     "visibility_json",
     "visible_traces_for_agreement",
     "visible_work",
+    "why_blind",
     "with_annotator",
     "with_assignments",
     "with_released_traces",
