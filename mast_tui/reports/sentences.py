@@ -146,9 +146,14 @@ def withheld_notes(*parts: Figure | FigureTable) -> tuple[Note, ...]:
     )
 
 
+def _number_range(numbers: list[int]) -> str:
+    """Return sorted numbers as text: ``16``, or ``4 to 6`` for several."""
+    return f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else str(numbers[0])
+
+
 _WHY: Final[Mapping[str, Callable[[list[int]], str]]] = {
     "few_traces": lambda least: (
-        f"no interval: it needs at least {joined_names([*map(str, least)], 'or')} traces"
+        f"no interval: it needs {_number_range(least)} traces"
         f"{', depending on the figure' if len(least) > 1 else ''}"
     ),
     "rare_answer": lambda least: (
@@ -174,8 +179,8 @@ _WHY: Final[Mapping[str, Callable[[list[int]], str]]] = {
         "occur or the figure is undefined"
     ),
     "copied_blocks": lambda least: (
-        "no interval: traces with identical sets of verdicts count once, which leaves fewer than "
-        f"{joined_names([*map(str, least)], 'or')} traces"
+        f"no interval: it needs {_number_range(least)} traces, and those with identical sets of "
+        "verdicts count once"
     ),
     "unresolved": lambda least: (
         "no interval: more than 2 % of the verdicts on a mode are unresolved disagreements, and "

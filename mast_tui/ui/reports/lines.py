@@ -208,13 +208,13 @@ def _interval_or_reason(cell: Figure, column: Column, intervals_pending: bool) -
     if cell.value is None:
         return ""
     if cell.withheld == "few_traces":
-        return f"no interval (fewer than {cell.needs} traces count here)"
+        return f"no interval: it needs {cell.needs} traces"
     if cell.withheld is not None:
         reason = cell.withheld.replace("_", " ")
         # For other reasons than too few cases, more cases do not help.
         if cell.needs is not None and cell.withheld.startswith("few"):
-            reason += f": it needs {cell.needs}"
-        return f"no interval ({reason})"
+            reason += f", it needs {cell.needs}"
+        return f"no interval: {reason}"
     if cell.interval is not None:
         return interval_text(cell, column.kind, intervals_pending=intervals_pending)
     return "its interval is being computed …" if intervals_pending and column.interval else ""
