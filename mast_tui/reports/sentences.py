@@ -12,7 +12,7 @@ from mast_tui.figures.jackknife import MANY
 from mast_tui.figures.record import Figure, FigureTable
 from mast_tui.grouping import values_by_key
 from mast_tui.reports.model import Column, KeyFact, Note
-from mast_tui.reports.render.cells import NONE, WITHHELD, fixed_number
+from mast_tui.reports.render.cells import NONE, WITHHELD, fixed_number, undefined_words
 
 _Item = TypeVar("_Item")
 
@@ -62,18 +62,6 @@ def percent(share: float) -> str:
 def p_words(p: float) -> str:
     """Return a p-value as text, never as 0."""
     return "p < 0.001" if p < 0.001 else f"p {fixed_number(p, 3)}"
-
-
-_REASON_WORDS: Final = {
-    "no_unlabelled": "no unlabelled trace",
-    "no_positives": "no present verdict",
-    "no_negatives": "no absent verdict",
-}
-
-
-def undefined_words(reason: str) -> str:
-    """Return the reason for a missing figure, for its place: ``— no variance``."""
-    return f"{NONE} {_REASON_WORDS.get(reason, reason.replace('_', ' '))}"
 
 
 def in_words(figure: Figure) -> str:

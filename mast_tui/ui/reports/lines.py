@@ -19,8 +19,14 @@ from textual.strip import Strip
 from mast_tui.columns import padded
 from mast_tui.figures.record import Figure, Sources
 from mast_tui.reports.model import Cell, Chart, Column, Kind, Note, Part, Row, Table, Text
-from mast_tui.reports.render.cells import NONE, WITHHELD, name_column_count, number
-from mast_tui.reports.sentences import joined_names, undefined_words
+from mast_tui.reports.render.cells import (
+    NONE,
+    WITHHELD,
+    name_column_count,
+    number,
+    undefined_words,
+)
+from mast_tui.reports.sentences import joined_names
 from mast_tui.safe_text import display_lines, one_line
 from mast_tui.ui.text.layout import wrapped
 from mast_tui.ui.widgets.virtual_lines import SMALL_HEIGHT, VirtualLines, row_strip
@@ -195,7 +201,7 @@ def _cell_text(cell: Cell, column: Column, intervals_pending: bool) -> str:
     if not isinstance(cell, Figure):
         return text
     if cell.value is None and cell.undefined is not None:
-        text = undefined_words(cell.undefined)
+        text = undefined_words(cell.undefined, column.key)
     count = "" if cell.n is None else f"n {cell.n:,}"
     interval = _interval_or_reason(cell, column, intervals_pending)
     # Only the count after an interval needs a comma: ``0.5 n 9``, but ``0.5 [0.2, 0.8], n 9``.
