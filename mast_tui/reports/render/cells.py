@@ -82,10 +82,10 @@ def undefined_words(reason: str, column_key: str = "") -> str:
         reason: The reason; empty if it is unknown.
         column_key: The key of the figure's column, which may have words of its own.
     """
-    words = _REASON_WORDS.get(reason, reason.replace("_", " "))
+    reason_text = _REASON_WORDS.get(reason, reason.replace("_", " "))
     if reason == "no_variance":
-        words = _NO_VARIANCE_WORDS.get(column_key.partition(":")[0], words)
-    return f"{NONE} {words}".rstrip()
+        reason_text = _NO_VARIANCE_WORDS.get(column_key.partition(":")[0], reason_text)
+    return f"{NONE} {reason_text}".rstrip()
 
 
 def number(value: float, kind: Kind) -> str:
