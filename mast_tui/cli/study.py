@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import ChainMap, Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,14 @@ from mast_tui.cli.open_codes import notes_command
 from mast_tui.cli.report import ReportRequest, signature_input
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import command_viewer
-from mast_tui.cli.shared.common import open_with_taxonomy, print_json, print_line, print_table, say
+from mast_tui.cli.shared.common import (
+    is_in_parent_folder,
+    open_with_taxonomy,
+    print_json,
+    print_line,
+    print_table,
+    say,
+)
 from mast_tui.cli.shared.options import OptionRule
 from mast_tui.columns import TableColumn, key_column
 from mast_tui.counts import counted
@@ -43,6 +51,7 @@ from mast_tui.session import (
     check_changes,
     earlier_work_text,
     finished_in_study,
+    outside_work,
     outside_work_text,
     progress,
     queue,
@@ -69,7 +78,7 @@ from mast_tui.study import (
 )
 from mast_tui.traces.library import scan
 from mast_tui.workspace.outputs import outputs_beside
-from mast_tui.workspace.paths import suggested_name
+from mast_tui.workspace.paths import FILE, FOLDER, find_workspace, suggested_name
 from mast_tui.workspace.records import TraceRecord
 from mast_tui.workspace.registers.hold_out import TracePart, set_split, shares_set_aside, trace_part
 
@@ -344,8 +353,6 @@ def set_command(request: StudySetRequest) -> None:
     if request.redact_file is not None:
         values["redact_patterns"] = _pattern_lines(request.redact_file)
 
-    if not request.dry_run:
-        workspace.add_taxonomy(taxonomy)
     replaces_traces = (
         request.paths
         or previous is None
@@ -357,6 +364,10 @@ def set_command(request: StudySetRequest) -> None:
     study = with_weights(
         _changed_study(previous, taxonomy.ref, values), _option_weights(request.weights)
     )
+    if request.common.workspace is None:
+        _check_keeps_people(workspace, find_workspace(None), previous, study)
+    if not request.dry_run:
+        workspace.add_taxonomy(taxonomy)
     if replaces_traces:
         traces = _traces_under(workspace, request.paths, dry_run=request.dry_run)
         study = _with_batch(study, traces, request.sample, request.stratify)
@@ -373,6 +384,27 @@ def set_command(request: StudySetRequest) -> None:
         earlier_text = earlier_work_text(workspace, study)
         if earlier_text:
             say(earlier_text)
+
+
+def _check_keeps_people(
+    workspace: Workspace, path: Path, previous: Study | None, study: Study
+) -> None:
+    """Refuse a study that leaves people out, in a workspace that was found in a parent folder.
+
+    Raises:
+        click.ClickException: The study leaves out finished work, or people of the previous study.
+    """
+    if not is_in_parent_folder(path):
+        return
+    names = outside_work(workspace, study) if previous is None else previous.participants
+    left_out = [name for name in names if name not in study.participants]
+    if left_out:
+        parent = os.path.relpath(path)
+        raise click.ClickException(
+            f"{parent}: this workspace is in a parent folder, and the study would leave out "
+            f"{', '.join(left_out)}, whose work counts there; for a workspace in this folder give "
+            f"--workspace {Path(FOLDER, FILE)}, to leave them out give --workspace {parent}"
+        )
 
 
 def _pattern_lines(path: Path) -> tuple[str, ...]:

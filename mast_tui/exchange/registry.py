@@ -87,7 +87,7 @@ def _with_annotator(
 _TABLE: Final = (
     Format(
         "gold",
-        "gold, everyone's verdicts, agreement, a datasheet",
+        "final labels, all verdicts, agreement, a datasheet",
         FormatContent.GOLD,
         "gold.json",
         "datasheet.md",

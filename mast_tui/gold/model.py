@@ -291,7 +291,8 @@ def gold_name(mix: GoldMixJson) -> str:
 def gold_words(mix: GoldMixJson) -> str:
     """Describe labels as gold or by their authors, with the sources of the verdicts."""
     counts = {name: count for name, count in mix["sources"].items() if count}
-    details = ", ".join(f"{count} {name}" for name, count in counts.items()) or "no verdict"
+    counts_text = ", ".join(f"{count} {name}" for name, count in counts.items())
+    details = f"verdicts: {counts_text}" if counts else "no verdict"
     if mix["merged"]:
         details += f"; {counted(mix['merged'], 'place')} merged from several annotators"
     excluded = ", ".join(
@@ -301,8 +302,9 @@ def gold_words(mix: GoldMixJson) -> str:
         details += f"; excluded, not in the study: {excluded}"
     if is_gold(mix) or not counts:
         restriction = ", settled verdicts only" if mix["settled_only"] else ""
-        return f"gold{restriction} (verdicts: {details})"
+        return f"gold{restriction} ({details})"
     people = mix["annotators"]
     if len(people) == 1:
-        return f"{people[0]}, one person, no gold (verdicts: {details})"
-    return f"{', '.join(people)}, one person per verdict, no gold (verdicts: {details})"
+        return f"{people[0]}, one person, no gold ({details})"
+    authors = f"{', '.join(people)}, one person per verdict, no gold" if people else "no gold yet"
+    return f"{authors} ({details})"

@@ -192,7 +192,6 @@ def _report_notes(agreement: Agreement, hidden: HiddenTraces | None) -> Iterator
     yield from applicable(
         (revisions, Note(f"{revisions[:1].upper()}{revisions[1:]}.", "revisions")),
         (agreement.spans is None, Note("Places were not compared.", "no_spans")),
-        (agreement.judge is None, Note("No judge was measured.", "no_judge")),
     )
 
 
@@ -1323,11 +1322,12 @@ def _nothing_compared_note(agreement: Agreement) -> Iterator[Note]:
 
 def _hidden_traces_note(hidden: HiddenTraces) -> Note:
     """Return a warning that the figures exclude traces that an annotator may not see."""
-    text = f"Only labels that {hidden.annotator} may see are included."
+    name = hidden.annotator
+    text = f"You are {name} here: only labels that {name} may see are included."
     if hidden.trace_count:
         text = (
-            f"Only traces that {hidden.annotator} has finished or adjudicates are included; "
-            f"{counted(hidden.trace_count, 'other')} excluded."
+            f"You are {name} here: only traces that {name} has finished or adjudicates are "
+            f"included; {counted(hidden.trace_count, 'other')} excluded."
         )
     return Note(text, "only_seen_by", warning=True)
 

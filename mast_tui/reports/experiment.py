@@ -95,7 +95,7 @@ _AMOUNT_NAMES: Final[Mapping[str, str]] = {
 """The names of the measures other than success, modes, categories and costs."""
 
 _WHY: Final[Mapping[str, str]] = {
-    "few_tasks": f"no interval: fewer than {LEAST_TASKS} tasks",
+    "few_tasks": f"no interval: it needs {LEAST_TASKS} tasks",
     "rare_mode": f"no interval of the difference: fewer than {LEAST_TASKS} tasks have a run with "
     f"the mode (or success), or fewer than {LEAST_TASKS} have a run without it",
     "no_variance": "no interval: all tasks have the same value, or the same difference",

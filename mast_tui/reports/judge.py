@@ -115,7 +115,7 @@ _OVERALL: Final = columns("""
     these              | these traces   | share  | prevalence in these traces only     | 62
     powered            | with judge     | share  | prediction-powered estimate         | 99
     judge_weight#value | λ              | number | weight of the judge's verdicts      | 60
-    more_labels        | to label for ± 3 | count  | traces to label for ± 3 points      | 95
+    more_labels        | more for ± 3   | count  | traces to label for ± 3 points      | 95
 """)
 _EFFECT: Final = columns("""
     name       |            | text   | measure                | 102
@@ -597,7 +597,7 @@ def _validity_note(figures_by_mode: Mapping[str, FigureTable]) -> Note:
 def _too_few_left_note(figures_by_mode: Mapping[str, FigureTable]) -> tuple[Note, ...]:
     """Return a note on the modes with too few traces left for an interval of ± 3 points."""
     codes = [code for code, table in figures_by_mode.items() if _needs_more_than_left(table)]
-    text = f"to label for ± 3: not reached by labelling all traces, for {', '.join(codes)}."
+    text = f"more for ± 3: not reached by labelling all traces, for {', '.join(codes)}."
     return applicable((codes, Note(text, "too_few_left")))
 
 
@@ -818,11 +818,11 @@ def _page_notes(report: JudgeReport) -> Iterator[Note]:
     if not report.table("judge_pooled").count("n"):
         yield _nothing_compared_note(report)
     yield from _chance_warning(report)
-    if report.gold is not None and compared_traces:
+    if report.gold is not None:
         description = gold_words(report.gold)
         yield Note(
-            f"Reference: {description}. unanimous: two or more annotators agree; single: one "
-            "annotator alone.",
+            f"Reference: {description}. Gold has the final verdicts: unanimous (two or more "
+            "annotators agree), adjudicated, or single (one annotator alone).",
             "gold",
             warning="no gold" in description,
         )
@@ -860,7 +860,7 @@ def _nothing_compared_note(report: JudgeReport) -> Note:
     """Return a warning that the judge has no verdict to compare with the reference, and why."""
     against = against_words(report)
     reason = (
-        f"this needs a judged trace that you may see, with a verdict of {against}"
+        f"no judged trace that you may see has a verdict of {against}"
         if not report.table("judge_left_out").count("judge_seen")
         else f"all verdicts of {against} on the judged traces were given with suggestions on screen"
     )

@@ -22,10 +22,9 @@ _GAINS: Final = (
     "ProgramDev tasks with the same model. Clearer roles, in which the higher role has the last "
     "word, raised task success by 9.4 points. A step that verifies the objective of the task "
     "raised it by 15.6 points, from 25.0 to 40.6 %.",
-    "Posts on the ITBench study and a later article report these results differently: gains of "
-    "about 15.6 % from prompts, and up to 53 % from structural changes. According to the "
-    "summaries, 15.6 is in points, not percent, and comes from the structural change. For the 53 % "
-    "the post cites an earlier post on MAST, which was not checked.",
+    "Posts on the ITBench study and a later article give other figures: about 15.6 % from prompts, "
+    "and up to 53 % from structural changes. In the summaries, 15.6 is in points and comes from a "
+    "structural change. The 53 % come from an earlier post on MAST, which was not checked.",
     "Most runs still failed. The authors conclude that single fixes of prompts or structure are "
     "not enough, and that reliability needs structural changes such as verification.",
 )

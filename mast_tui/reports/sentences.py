@@ -12,7 +12,7 @@ from mast_tui.figures.jackknife import MANY
 from mast_tui.figures.record import Figure, FigureTable
 from mast_tui.grouping import values_by_key
 from mast_tui.reports.model import Column, KeyFact, Note
-from mast_tui.reports.render.cells import NONE, WITHHELD, fixed_number
+from mast_tui.reports.render.cells import NONE, WITHHELD, fixed_number, undefined_words
 
 _Item = TypeVar("_Item")
 
@@ -62,18 +62,6 @@ def percent(share: float) -> str:
 def p_words(p: float) -> str:
     """Return a p-value as text, never as 0."""
     return "p < 0.001" if p < 0.001 else f"p {fixed_number(p, 3)}"
-
-
-_REASON_WORDS: Final = {
-    "no_unlabelled": "no unlabelled trace",
-    "no_positives": "no present verdict",
-    "no_negatives": "no absent verdict",
-}
-
-
-def undefined_words(reason: str) -> str:
-    """Return the reason for a missing figure, for its place: ``— no variance``."""
-    return f"{NONE} {_REASON_WORDS.get(reason, reason.replace('_', ' '))}"
 
 
 def in_words(figure: Figure) -> str:
@@ -146,9 +134,14 @@ def withheld_notes(*parts: Figure | FigureTable) -> tuple[Note, ...]:
     )
 
 
+def _number_range(numbers: list[int]) -> str:
+    """Return sorted numbers as text: ``16``, or ``4 to 6`` for several."""
+    return f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else str(numbers[0])
+
+
 _WHY: Final[Mapping[str, Callable[[list[int]], str]]] = {
     "few_traces": lambda least: (
-        f"no interval: it needs at least {joined_names([*map(str, least)], 'or')} traces"
+        f"no interval: it needs {_number_range(least)} traces"
         f"{', depending on the figure' if len(least) > 1 else ''}"
     ),
     "rare_answer": lambda least: (
@@ -174,8 +167,8 @@ _WHY: Final[Mapping[str, Callable[[list[int]], str]]] = {
         "occur or the figure is undefined"
     ),
     "copied_blocks": lambda least: (
-        "no interval: traces with identical sets of verdicts count once, which leaves fewer than "
-        f"{joined_names([*map(str, least)], 'or')} traces"
+        f"no interval: it needs {_number_range(least)} traces, and those with identical sets of "
+        "verdicts count once"
     ),
     "unresolved": lambda least: (
         "no interval: more than 2 % of the verdicts on a mode are unresolved disagreements, and "

@@ -106,7 +106,7 @@ _MISSING: Final[Mapping[str, str]] = {
         + ("is undefined." if side == "succeeded" else "has no interval.")
         for side, trace in _SIDE_WORDS.items()
     },
-    "few_traces": "The difference has no interval: fewer than 5 failed or successful traces.",
+    "few_traces": "The difference has no interval: it needs 5 failed and 5 successful traces.",
     "rare_mode": "The difference has no interval: fewer than 5 failed and successful traces show "
     "the mode, or fewer than 5 lack it.",
     "unresolved": "The difference has no interval: disagreements are unresolved.",
@@ -131,13 +131,13 @@ _TABLES: Final[Mapping[str, tuple[str, str]]] = {
     "mode_shares": (
         "How often each mode occurs",
         """
-        rate:all | of all | share | share of all labelled traces | 95
+        rate:all | share | share | share of all labelled traces | 95
         rate:all#count | with it | count | traces with the mode | 92
-        rate:all#n | of | count | traces with a verdict on the mode | 91
+        rate:all#n | verdicts | count | traces with a verdict on the mode | 91
         unsure | unsure | count | traces with the verdict unsure | 40
         open | open | count | traces without a verdict | 41
         unresolved | unresolved | count | open because annotators disagree | 42
-        more_labels | to label for ± 3 | count | further traces to label for ± 3 points | 30
+        more_labels | more for ± 3 | count | further traces to label for ± 3 points | 30
         """,
     ),
     "modes": (
@@ -324,7 +324,7 @@ _MANTEL_HAENSZEL: Final = Note(
 )
 _OPPOSITE_SIGN: Final = Note("†: the difference over all models has the opposite sign.", "mark")
 _MORE_LABELS: Final = Note(
-    "to label for ± 3: approximate number of further traces for an interval of ± 3 points.",
+    "more for ± 3: approximate number of further traces for an interval of ± 3 points.",
     "more_labels",
 )
 
@@ -1069,7 +1069,7 @@ class _Group(GroupFigures):
             low, high = map(_percent, corrected.bounds)
             interval_text = f" (bounds {low} to {high}, unresolved disagreements)"
         elif corrected.withheld is not None:
-            interval_text = f" (no interval: fewer than {corrected.needs} traces)"
+            interval_text = f" (no interval: it needs {corrected.needs} traces)"
         yield (
             f"Corrected for the judge's errors: {_percent(corrected.value)}{interval_text}; "
             f"uncorrected: {_percent(figures.value('apparent') or 0.0)}; "

@@ -291,11 +291,11 @@ def _mode_sentences(figures: FigureTable) -> Iterator[str]:
     alpha = figures["krippendorff_alpha"]
     alpha_u = figures["krippendorff_alpha_u"]
     yield (
-        f"α: {counted(figures.count('spans'), 'span')} in "
-        f"{counted(figures.count('traces'), 'trace')}, read by two or more who gave a verdict on "
-        f"the mode; the other {figures.count('spans_left_out'):,} are excluded. α_U: "
-        f"{counted(figures.count('units'), 'place')} on "
-        f"{counted(figures.count('positions'), 'span')} read by all of them."
+        f"α uses {counted(figures.count('spans'), 'span')} in "
+        f"{counted(figures.count('traces'), 'trace')}, read by two or more people who gave a "
+        f"verdict on the mode; {counted(figures.count('spans_left_out'), 'other span')} excluded. "
+        f"α_U uses {counted(figures.count('units'), 'place')} on "
+        f"{counted(figures.count('positions'), 'span')} that all of them read."
     )
     without_place = figures.count("no_places")
     if without_place:

@@ -17,7 +17,7 @@ from mast_tui.cli.judge.output import (
     tokens_document,
     without_findings,
 )
-from mast_tui.cli.shared.asking import judges_hidden
+from mast_tui.cli.shared.asking import why_judges_hidden
 from mast_tui.cli.shared.common import load_taxonomy_or_mast, print_json, print_line
 from mast_tui.configuration import Prices
 from mast_tui.counts import counted
@@ -94,7 +94,7 @@ def print_shards(
     usage = run.usage
     if prices is not None:
         document["cost"] = prices.cost(usage.tokens_in, usage.tokens_out, usage.tokens_cached)
-    if judges_hidden(request.common, taxonomy):
+    if why_judges_hidden(request.common, taxonomy):
         document = without_findings(document)
     if request.as_json:
         print_json(document)

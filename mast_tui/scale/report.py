@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from mast_tui.cli.shared.asking import judges_hidden
+from mast_tui.cli.shared.asking import why_judges_hidden
 from mast_tui.cli.shared.common import print_json, print_table, say
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.columns import TableColumn
@@ -37,10 +37,9 @@ def report_shards(request: ReportRequest, rules: Rules) -> None:
     address = request.shards
     assert address is not None
     folder = ShardFolder(address)
-    if judges_hidden(request.common, folder.manifest().taxonomy):
-        raise click.ClickException(
-            f"{address}: a judge's findings are hidden while you work blind or without suggestions"
-        )
+    reason = why_judges_hidden(request.common, folder.manifest().taxonomy)
+    if reason is not None:
+        raise click.ClickException(f"{address}: judges' findings are hidden, as {reason}")
     with WorkerPool(request.workers) as pool:
         report = shard_report(
             folder,

@@ -20,6 +20,7 @@ from mast_tui.session.study_setup import (
     check_changes,
     count_reassigned_traces,
     earlier_work_text,
+    outside_work,
     outside_work_text,
     sample_texts,
     set_study,
@@ -34,7 +35,6 @@ from mast_tui.session.study_setup import (
 )
 from mast_tui.session.viewer import (
     Viewer,
-    blind_user,
     checked_new_name,
     hidden_traces_text,
     login_person,
@@ -43,6 +43,7 @@ from mast_tui.session.viewer import (
     viewer_for_name,
     viewer_of,
     visibility_json,
+    why_blind,
     working_person,
 )
 from mast_tui.session.visibility import (
@@ -73,7 +74,6 @@ __all__ = [
     "Viewer",
     "VisibleWork",
     "annotator_counts_text",
-    "blind_user",
     "check_changes",
     "checked_new_name",
     "count_reassigned_traces",
@@ -84,6 +84,7 @@ __all__ = [
     "library_view",
     "login_person",
     "outside_study_text",
+    "outside_work",
     "outside_work_text",
     "progress",
     "queue",
@@ -101,6 +102,7 @@ __all__ = [
     "visibility_json",
     "visible_traces_for_agreement",
     "visible_work",
+    "why_blind",
     "with_annotator",
     "with_assignments",
     "with_released_traces",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -143,6 +143,23 @@ def count_reassigned_traces(workspace: Workspace, study: Study) -> dict[str, int
     return {name: len(traces) for name, traces in reassigned.items()}
 
 
+def outside_work(workspace: Workspace, study: Study) -> dict[str, int]:
+    """Count the finished traces of each person outside a study.
+
+    Args:
+        workspace: The workspace of the study.
+        study: The study, which may still be planned.
+    """
+    outside_names = {
+        info.name
+        for info in workspace.annotators()
+        if info.kind.is_person and info.name not in study.participants
+    }
+    return finished_by(
+        outside_names, counted_passes(workspace.passes(taxonomy=study.taxonomy), "last")
+    )
+
+
 def outside_work_text(workspace: Workspace, study: Study | None) -> str:
     """Return sentences on finished traces of people outside a study; empty without any.
 
@@ -150,15 +167,7 @@ def outside_work_text(workspace: Workspace, study: Study | None) -> str:
         workspace: The workspace of the study.
         study: The study, which may still be planned; None for no study.
     """
-    if study is None:
-        return ""
-    outside_names = {
-        info.name
-        for info in workspace.annotators()
-        if info.kind.is_person and info.name not in study.participants
-    }
-    finished = counted_passes(workspace.passes(taxonomy=study.taxonomy), "last")
-    counts_text = _finished_counts_text(outside_names, finished)
+    counts_text = "" if study is None else _counts_text(outside_work(workspace, study))
     if not counts_text:
         return ""
     return (
@@ -186,16 +195,15 @@ def earlier_work_text(workspace: Workspace, study: Study) -> str:
         return ""
     shown_count = sum(trace_pass.judge_seen for trace_pass in finished.values())
     return (
-        f"Finished already: {_finished_counts_text(study.annotators, finished)}; with suggestions "
-        f"on screen: {shown_count} of {len(finished)}. This work counts in the study. So once the "
-        "study is saved, the settings that figures depend on are fixed. To begin without it, "
-        "choose other traces or another workspace (--workspace PATH)."
+        f"Finished already: {_counts_text(finished_by(study.annotators, finished))}; with "
+        f"suggestions on screen: {shown_count} of {len(finished)}. This work counts in the study. "
+        "So once the study is saved, the settings that figures depend on are fixed. To begin "
+        "without it, choose other traces or another workspace (--workspace PATH)."
     )
 
 
-def _finished_counts_text(names: Container[str], finished: Iterable[tuple[str, str]]) -> str:
+def _counts_text(counts: Mapping[str, int]) -> str:
     """Return the number of traces that each person has finished: ``ann 3 traces, ben 1 trace``."""
-    counts = finished_by(names, finished)
     return ", ".join(f"{name} {counted(count, 'trace')}" for name, count in counts.items())
 
 

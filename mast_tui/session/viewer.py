@@ -331,8 +331,8 @@ def _leave_blind(workspace: Workspace, taxonomy: str | None, name: str) -> None:
     resolve_blind(workspace, name, assisted=True, taxonomy=taxonomy)
 
 
-def blind_user(workspace: Workspace, annotator: str | None, *, ends_blind: bool) -> str | None:
-    """Return the name of the person if the person works blind.
+def why_blind(workspace: Workspace, annotator: str | None, *, ends_blind: bool) -> str | None:
+    """Return why the person works blind, as a clause with the workspace.
 
     Args:
         workspace: The workspace.
@@ -340,24 +340,28 @@ def blind_user(workspace: Workspace, annotator: str | None, *, ends_blind: bool)
         ends_blind: True to end and record the blind work, and return None.
 
     Returns:
-        The name; None if it is unknown or the person does not work blind.
+        The clause; None if the person is unknown or does not work blind.
     """
     name = login_person(workspace) or annotator
     if name is None:
         return None
-    blind_refs: list[str | None] = []  # None is the person's own setting.
+    reasons: dict[str | None, str] = {}  # By taxonomy; None is the person's own setting.
     if any(info.blind for info in workspace.annotators() if info.name == name):
-        blind_refs.append(None)
-    blind_refs.extend(
-        taxonomy.ref
-        for taxonomy in workspace.taxonomies()
-        if blind_by_study(workspace, workspace.study(taxonomy.ref), name)
-        and _is_labelling(workspace, taxonomy.ref, name)
-    )
-    if not blind_refs:
-        return None
+        reasons[None] = f"{name} works blind in {workspace.name}"
+    for taxonomy in workspace.taxonomies():
+        study = workspace.study(taxonomy.ref)
+        if (
+            study is not None
+            and blind_by_study(workspace, study, name)
+            and _is_labelling(workspace, taxonomy.ref, name)
+        ):
+            outside_text = f", also for {name}, who is not in it"
+            reasons[taxonomy.ref] = (
+                f"the study in {workspace.name} is blind"
+                f"{'' if name in study.annotators else outside_text}"
+            )
     if not ends_blind:
-        return name
-    for ref in blind_refs:
+        return next(iter(reasons.values()), None)
+    for ref in reasons:
         _leave_blind(workspace, ref, name)
     return None

@@ -158,7 +158,7 @@ def test_a_trace_is_never_overwritten(cli: Cli, tmp_path: Path) -> None:
 def test_a_blind_annotator_sees_no_findings(cli: Cli, tmp_path: Path) -> None:
     write_run(tmp_path)
     cli.ok("study", "set", "run.json", "--annotators", "ann", "--blind")
-    cli.refused("lint", "run.json", "--annotator", "ann", says="hidden from you")
+    cli.refused("lint", "run.json", "--annotator", "ann", says="workspace.db is blind")
     lint(cli, "run.json", "--annotator", "ann", "--assisted")
 
 

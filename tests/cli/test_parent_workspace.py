@@ -62,6 +62,20 @@ def test_a_workspace_of_a_parent_folder_is_reported_once_on_stderr(
         assert "workspace" not in cli(*reading).err
 
 
+def test_a_study_leaves_out_people_of_a_parent_folder_only_if_it_is_named(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "labels.csv").write_text(LABELS)
+    cli.ok("import", "labels.csv", "--format", "csv-long", "--allow-new")
+    (tmp_path / "below").mkdir()
+    monkeypatch.chdir(tmp_path / "below")
+    for names, counted in (("bob,cy", "ann"), ("di,ed", "bob, cy")):
+        setting = ("study", "set", "--annotators", names)
+        refused = cli(*setting)
+        assert (refused.code, f"leave out {counted}," in refused.err) == (1, True)
+        cli.ok(*setting, "--workspace", "../.mast-tui/workspace.db")
+
+
 @pytest.mark.parametrize(
     "command",
     [("agree",), ("status",), ("report",), ("export", "--format", "gold", "-o", "gold.json")],

@@ -136,7 +136,7 @@ def test_occurrence_of_modes_comes_before_comparison_by_outcome(
             assert (comparison == -1) != compares
             assert (f"{with_outcome} of 40 traces have one" in flat(output)) == (with_outcome < 10)
         row = next(line for line in text.splitlines() if line.startswith("1.1 "))
-        assert re.search(r"25% \[14, 40\] +10  40", row)
+        assert re.search(r"25% \[14, 40\] +10 +40", row)
         titles = [line for line in text.splitlines() if line.startswith("── ")]
         groups = {(): ["m0", "m1"], ("--by", "model"): ["m0", "m1", "small"]}.get(by, [])
         assert [title.split()[1] for title in titles] == ["All", *groups, "Methods"]

@@ -337,8 +337,9 @@ def test_a_blind_study_hides_suggestions_from_annotators_outside_it(
     assert judged_trace_count(cli, "--annotator", name) == finished
     document = cli.json("judge", "run.json", "--judge", "rules", "--annotator", name)
     assert document["suggestions"] is None
-    file = cli.json("inspect", "run.json", "--annotator", name)["files"][0]
-    assert [trace["outcome"] for trace in file["traces"]] == [None]
+    inspected = cli("inspect", "run.json", "--annotator", name, "--json")
+    assert f"is blind, also for {name}, who is not in it;" in inspected.err
+    assert [trace["outcome"] for trace in inspected.json["files"][0]["traces"]] == [None]
     # Adjudicators of the study and pipelines without a name see suggestions as before.
     assert judged_trace_count(cli, "--annotator", "carol") == judged_trace_count(cli) == 4
     assert annotator_info(database, "dave") is None  # asking registers no one

@@ -46,7 +46,7 @@ def test_judge_on_few_traces_is_not_shown_to_be_better_than_chance() -> None:
     page = of_counts(4, 1, 1, 6)
     assert "better than chance: 1.3, pooled " in all_notes(page)
     assert estimate(row(table(page, "judge_chance"), MODE), "cohen_kappa").withheld == "few_traces"
-    assert "it needs at least 16 " in all_notes(page)
+    assert "it needs 16 " in all_notes(page)
 
 
 def test_modes_called_present_too_often_are_named() -> None:

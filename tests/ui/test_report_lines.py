@@ -265,7 +265,7 @@ def test_details_of_a_row() -> None:
         "Gwet's AC1",
         "share of failed traces",
     ]
-    assert lines[1].endswith("0.40 no interval (fewer than 54 traces count here)")
+    assert lines[1].endswith("0.40 no interval: it needs 54 traces")
     assert lines[2].endswith("— no variance")
     assert lines[3].endswith("50% [25, 75], n 20")
     assert lines[4:10] == [

@@ -13,7 +13,7 @@ from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared.common import open_on_server, open_workspace, say
 from mast_tui.counts import counted
 from mast_tui.errors import SessionError
-from mast_tui.session import Viewer, blind_user, hidden_traces_text, viewer_of
+from mast_tui.session import Viewer, hidden_traces_text, viewer_of, why_blind
 from mast_tui.workspace import Workspace, WorkspaceError, find_workspace
 
 if TYPE_CHECKING:
@@ -29,18 +29,25 @@ def existing_workspace(common: CommonOptions) -> Workspace | None:
     return open_workspace(common, announce=False) if exists else None
 
 
-def judges_hidden(common: CommonOptions, taxonomy: Taxonomy) -> bool:
-    """Check whether judges' findings are hidden from the user of a command.
+def why_judges_hidden(common: CommonOptions, taxonomy: Taxonomy) -> str | None:
+    """Return why judges' findings are hidden from the user of a command; None if they are not.
 
     Args:
         common: The common options of the command.
         taxonomy: The taxonomy of the user's work.
     """
+    if common.blind:
+        return "--blind hides them"
     workspace = existing_workspace(common)
     if workspace is None:
-        return common.blind
+        return None
     with closing(workspace):
-        return command_viewer(workspace, taxonomy.ref, common, allow_unknown=True).judges_hidden
+        viewer = command_viewer(workspace, taxonomy.ref, common)
+        if viewer.blind:
+            return why_blind(workspace, common.annotator, ends_blind=False)
+        if viewer.judges_hidden:
+            return f"the study in {workspace.name} hides suggestions on traces of {viewer.name}"
+    return None
 
 
 def check_may_see_judges(common: CommonOptions, taxonomy: Taxonomy) -> None:
@@ -53,10 +60,11 @@ def check_may_see_judges(common: CommonOptions, taxonomy: Taxonomy) -> None:
     Raises:
         SessionError: The user works blind, or has traces without suggestions.
     """
-    if judges_hidden(common, taxonomy):
+    reason = why_judges_hidden(common, taxonomy)
+    if reason is not None:
         raise SessionError(
-            "judges' findings are hidden from you, as you work blind here or have traces "
-            "without suggestions; work outside this folder, or leave blind with --assisted"
+            f"judges' findings are hidden, as {reason}; run this outside that folder, or "
+            "with --assisted"
         )
 
 
@@ -139,10 +147,10 @@ def _reason_to_hide_outcomes(common: CommonOptions) -> str | None:
     if workspace is None:
         return None
     with closing(workspace):
-        name = blind_user(workspace, common.annotator, ends_blind=common.assisted)
-    if name is None:
+        reason = why_blind(workspace, common.annotator, ends_blind=common.assisted)
+    if reason is None:
         return None
-    return f"outcomes and scores are left out, as {name} works blind; --assisted shows them"
+    return f"outcomes and scores are left out, as {reason}; --assisted shows them"
 
 
 def typed_password(url: str) -> str | None:

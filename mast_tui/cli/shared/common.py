@@ -76,9 +76,18 @@ def open_workspace(
             "if you trust its content"
         )
     workspace = _close_at_the_end(Workspace.open(path, create=create))
-    if location is None and announce:
+    if location is None and announce and is_in_parent_folder(path):
         _announce_parent(path)
     return workspace
+
+
+def is_in_parent_folder(path: Path) -> bool:
+    """Check whether the workspace of a command belongs to a parent of the working folder.
+
+    Args:
+        path: The workspace, which is the file ``.mast-tui/NAME`` of its folder.
+    """
+    return path.parent.parent != Path.cwd()
 
 
 def _samples_hint(location: str | None, samples: Path) -> str:
@@ -94,9 +103,6 @@ def _samples_hint(location: str | None, samples: Path) -> str:
 
 def _announce_parent(path: Path) -> None:
     """Report a workspace in a parent folder, once per command."""
-    # A workspace is the file .mast-tui/NAME of its folder.
-    if path.parent.parent == Path.cwd():
-        return
     context = click.get_current_context(silent=True)
     meta: dict[str, Any] = {} if context is None else context.meta
     if _ANNOUNCED not in meta:

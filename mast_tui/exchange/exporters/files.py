@@ -221,7 +221,7 @@ def written_lines(output: str, counts: Mapping[str, Any]) -> list[str]:
         for name, number in counts.items()
         if isinstance(number, int) and not (name == "labels" and holds_verdicts)
     ]
-    other_lines = [f"{path}: written with it" for path in counts.get("beside", ())]
+    other_lines = [f"{path}: also written" for path in counts.get("beside", ())]
     return [f"{output}: {', '.join(contents)}", *other_lines]
 
 

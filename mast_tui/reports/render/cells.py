@@ -54,11 +54,38 @@ def written_cell(row: Row, column: Column) -> Written:
     estimate = cell if isinstance(cell, Figure) else Figure(value=cell)
     value = estimate.value
     if value is None or not isfinite(value):
-        return Written(reason=f"{NONE} {(estimate.undefined or '').replace('_', ' ')}".rstrip())
+        return Written(reason=undefined_words(estimate.undefined or "", column.key))
     details = [_interval_text(estimate, column.kind)] if column.interval else []
     if estimate.n is not None:
         details.append(f"n {estimate.n}")
     return Written(number(value, column.kind), " ".join(filter(None, details)), value=value)
+
+
+_REASON_WORDS: Final = {
+    "no_unlabelled": "no unlabelled trace",
+    "no_positives": "no present verdict",
+    "no_negatives": "no absent verdict",
+}
+_NO_VARIANCE_WORDS: Final = {
+    "positive_agreement": "none present",
+    "negative_agreement": "none absent",
+    "f1_exact": "no places",
+    "f1_overlap": "no places",
+}
+"""The words for ``no_variance``, by the name of the figure."""
+
+
+def undefined_words(reason: str, column_key: str = "") -> str:
+    """Return the reason for a missing figure, for its place: ``— no variance``.
+
+    Args:
+        reason: The reason; empty if it is unknown.
+        column_key: The key of the figure's column, which may have words of its own.
+    """
+    reason_text = _REASON_WORDS.get(reason, reason.replace("_", " "))
+    if reason == "no_variance":
+        reason_text = _NO_VARIANCE_WORDS.get(column_key.partition(":")[0], reason_text)
+    return f"{NONE} {reason_text}".rstrip()
 
 
 def number(value: float, kind: Kind) -> str:

@@ -688,7 +688,7 @@ AGREEMENT: Final = (
     _agreement(
         "open",
         "enter",
-        "source traces",
+        "traces counted",
         "List the traces that the figure counts, disagreements first",
         hint=5,
     ),
@@ -828,7 +828,7 @@ _signatures = partial(KeyAction, Where.SIGNATURES)
 
 SIGNATURES: Final = (
     _signatures(
-        "open", "enter", "source traces", "List the source traces of the bar or cell", hint=5
+        "open", "enter", "traces counted", "List the traces that the bar or cell counts", hint=5
     ),
     _signatures("page", "tab", "next page", "The next page of figures", "page(1)", hint=10),
     _signatures(

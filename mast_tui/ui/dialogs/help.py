@@ -166,7 +166,7 @@ def adjudication_help(keymap: Keymap) -> tuple[str, ...]:
         "You may also decide between yourself and others; the datasheet of the gold reports this.",
         "If names are hidden, letters stand for them, in a random order on each trace; "
         f"{key('adjudicate.names')} shows the names.",
-        f"When nothing is left, {key('everywhere.export')} exports the gold and "
+        f"When nothing is left, {key('everywhere.export')} exports the final labels (gold) and "
         f"{key('everywhere.agreement')} shows agreement.",
     )
 

@@ -6,7 +6,7 @@ All figures are computed twice: first without intervals, then with intervals.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final, Literal
 
@@ -23,7 +23,7 @@ from mast_tui.figures.spans.input import SpanInput
 from mast_tui.figures.spans.report import SpanAgreement, span_figures
 from mast_tui.gold import no_order
 from mast_tui.gold.model import gold_words
-from mast_tui.labels import GOLD, annotator_kind, is_judge
+from mast_tui.labels import GOLD, annotator_kind, counted_passes, is_judge
 from mast_tui.reports.agreement import (
     HiddenTraces,
     agreement_report,
@@ -31,7 +31,7 @@ from mast_tui.reports.agreement import (
     traces_compared,
 )
 from mast_tui.reports.judge import against_words, judge_section
-from mast_tui.reports.model import Note, Report, ReportSection
+from mast_tui.reports.model import Note, Report, ReportSection, Row, Table
 from mast_tui.reports.span_agreement import places_section
 from mast_tui.safe_text import one_line
 from mast_tui.session import (
@@ -64,6 +64,7 @@ from mast_tui.ui.reports.screen import (
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.suggestion_wording import judge_name
 from mast_tui.ui.wording import counted, joined
+from mast_tui.workspace import Workspace
 
 PassChoice = Literal["first", "last"]
 
@@ -72,8 +73,8 @@ SPANS: Final = "spans"
 JUDGE: Final = "judge"
 """The groups of figures that are computed separately."""
 
-NOTES_OF_OTHER_PAGES: Final = ("no_spans", "no_judge")
-"""The reasons of notes that do not apply on screen, where spans and judges have their own pages."""
+NOTE_ON_PLACES: Final = "no_spans"
+"""The reason of a note that does not apply on screen, where places have their own page."""
 
 COMPARING_TEXT: Final = "Comparing the judge with people …"
 
@@ -96,6 +97,7 @@ class PeopleFigures:
         finished_counts: The number of finished traces of each person whose labels count.
         outside_text: Sentences on finished traces that do not count in the study; empty for none.
         visible_ids: The ids of the traces that the user may see.
+        refinished: The number of visible traces that someone has changed and finished again.
         problem: The reason why nothing could be computed, or None.
         sections: The pages, by the ids of their sections.
         notes: The notes of all pages.
@@ -108,6 +110,7 @@ class PeopleFigures:
     finished_counts: Mapping[str, int] = field(default_factory=dict)
     outside_text: str = ""
     visible_ids: frozenset[str] = frozenset()
+    refinished: int = 0
     problem: str | None = None
     sections: Mapping[str, ReportSection] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
@@ -356,7 +359,25 @@ class AgreementScreen(ReportScreen):
             section,
             intervals_pending=people.intervals_pending,
             notes=people.notes,
-            about=single_trace_text(people.report),
+            about="\n".join(
+                filter(
+                    None,
+                    (
+                        single_trace_text(people.report),
+                        self._refinished_text(people.refinished),
+                    ),
+                )
+            ),
+        )
+
+    def _refinished_text(self, trace_count: int) -> str:
+        """Return a sentence on traces that were finished again; empty without any."""
+        if not trace_count:
+            return ""
+        other_pass = "last" if self.passes == "first" else "first"
+        return (
+            f"{counted(trace_count, 'trace was', 'traces were')} finished again; "
+            f"{self.mast.key_of('agreement.passes')} counts the {other_pass} finish."
         )
 
     def _judge_page(self) -> Page:
@@ -543,6 +564,7 @@ def compute_people(opened: OpenWorkspace, passes: PassChoice) -> Iterator[People
         finished_counts={name: len(traces) for name, traces in finished_by_name.items()},
         outside_text=outside_work_text(workspace, workspace.study(taxonomy.ref)),
         visible_ids=visible_ids,
+        refinished=_count_refinished(workspace, taxonomy.ref, compared_traces),
     )
     if not compared_traces:
         yield without_report
@@ -564,8 +586,21 @@ def compute_people(opened: OpenWorkspace, passes: PassChoice) -> Iterator[People
             study=study,
             intervals_pending=not resampling.count,
             sections={section.id: section for section in report.sections},
-            notes=tuple(note for note in report.notes if note.reason not in NOTES_OF_OTHER_PAGES),
+            notes=tuple(note for note in report.notes if note.reason != NOTE_ON_PLACES),
         )
+
+
+def _count_refinished(workspace: Workspace, taxonomy: str, trace_ids: Set[str]) -> int:
+    """Count those of the traces whose first and last finished passes differ for an annotator."""
+    passes = workspace.passes(taxonomy=taxonomy)
+    last_passes = counted_passes(passes, "last")
+    return len(
+        {
+            trace_id
+            for (name, trace_id), first_pass in counted_passes(passes, "first").items()
+            if trace_id in trace_ids and last_passes[name, trace_id].number != first_pass.number
+        }
+    )
 
 
 def _hidden_traces(opened: OpenWorkspace, people: PeopleFigures) -> HiddenTraces | None:
@@ -655,11 +690,30 @@ def compute_judge(
             report=report,
             judge_input=judge_input,
             confusion=compared_units(judge_input, with_seen=choice.with_seen),
-            section=judge_section(report),
+            section=_without_unjudged_modes(judge_section(report), judge_input),
             omitted_unlabelled=len(complete_input.unlabelled - visible_unlabelled),
             hidden_ids=tuple(sorted(reference_labels.hidden & judged_ids)),
             intervals_pending=not resampling.count,
         )
+
+
+def _without_unjudged_modes(section: ReportSection, judge_input: JudgeInput) -> ReportSection:
+    """Remove the rows of modes on which the judge has no verdict, unless it has none at all."""
+    judged_modes = {mode for _, mode in judge_input.verdicts}
+    unjudged = {mode.slug for mode in judge_input.modes if judged_modes} - judged_modes
+    return replace(
+        section,
+        parts=tuple(
+            replace(part, groups=tuple(_rows_except(group, unjudged) for group in part.groups))
+            if isinstance(part, Table)
+            else part
+            for part in section.parts
+        ),
+    )
+
+
+def _rows_except(rows: Sequence[Row], ids: Set[str]) -> tuple[Row, ...]:
+    return tuple(row for row in rows if row.id not in ids)
 
 
 def _judge_input(
@@ -810,21 +864,22 @@ def seen_text(report: JudgeReport, key_of: KeyOf) -> str:
     """
     key = key_of("agreement.seen")
     if report.judge_seen_counted:
-        return f"Counted: verdicts given while suggestions were shown. {key} excludes them."
+        return f"Counted: verdicts given with suggestions on screen. {key} excludes them."
     seen_count = report.table("judge_left_out").count("judge_seen")
     if not seen_count:
         return ""
     against = one_line(against_words(report))
     if not report.table("judge_pooled").count("n"):
         return (
-            f"{key} counts the verdicts of {against}: all were given while suggestions were shown"
+            f"0 compared: all verdicts of {against} were given with suggestions on screen; {key} "
+            "counts them."
         )
     verdicts = counted(seen_count, "verdict")
     undecided_count = report.table("judge_left_out").count("unresolved")
     undecided_text = f"{undecided_count:,} undecided, and " if undecided_count else ""
     pronoun = "it" if seen_count == 1 else "them"
     return (
-        f"Not counted: {undecided_text}{verdicts} given while suggestions were shown; {key} counts "
+        f"Not counted: {undecided_text}{verdicts} given with suggestions on screen; {key} counts "
         f"{pronoun}."
     )
 
@@ -858,7 +913,10 @@ def no_judge_text(judge: JudgeFigures, key_of: KeyOf) -> str:
     if report.table("judge_left_out").count("judge_seen") and not report.judge_seen_counted:
         condition = seen_text(report, key_of)
     elif report.against == GOLD:
-        condition += " Gold has verdicts of one annotator alone too."
+        condition += (
+            " Gold has the verdicts on which people agree, that an adjudicator decided "
+            f"({key_of('everywhere.adjudicate')}), or that one person alone gave."
+        )
     if judge.hidden_ids:
         condition += f"\n\n{hidden_traces_text(len(judge.hidden_ids), key_of('agreement.look'))}."
     return (

@@ -19,8 +19,14 @@ from textual.strip import Strip
 from mast_tui.columns import padded
 from mast_tui.figures.record import Figure, Sources
 from mast_tui.reports.model import Cell, Chart, Column, Kind, Note, Part, Row, Table, Text
-from mast_tui.reports.render.cells import NONE, WITHHELD, name_column_count, number
-from mast_tui.reports.sentences import joined_names, undefined_words
+from mast_tui.reports.render.cells import (
+    NONE,
+    WITHHELD,
+    name_column_count,
+    number,
+    undefined_words,
+)
+from mast_tui.reports.sentences import joined_names
 from mast_tui.safe_text import display_lines, one_line
 from mast_tui.ui.text.layout import wrapped
 from mast_tui.ui.widgets.virtual_lines import SMALL_HEIGHT, VirtualLines, row_strip
@@ -195,7 +201,7 @@ def _cell_text(cell: Cell, column: Column, intervals_pending: bool) -> str:
     if not isinstance(cell, Figure):
         return text
     if cell.value is None and cell.undefined is not None:
-        text = undefined_words(cell.undefined)
+        text = undefined_words(cell.undefined, column.key)
     count = "" if cell.n is None else f"n {cell.n:,}"
     interval = _interval_or_reason(cell, column, intervals_pending)
     # Only the count after an interval needs a comma: ``0.5 n 9``, but ``0.5 [0.2, 0.8], n 9``.
@@ -208,13 +214,13 @@ def _interval_or_reason(cell: Figure, column: Column, intervals_pending: bool) -
     if cell.value is None:
         return ""
     if cell.withheld == "few_traces":
-        return f"no interval (fewer than {cell.needs} traces count here)"
+        return f"no interval: it needs {cell.needs} traces"
     if cell.withheld is not None:
         reason = cell.withheld.replace("_", " ")
         # For other reasons than too few cases, more cases do not help.
         if cell.needs is not None and cell.withheld.startswith("few"):
-            reason += f": it needs {cell.needs}"
-        return f"no interval ({reason})"
+            reason += f", it needs {cell.needs}"
+        return f"no interval: {reason}"
     if cell.interval is not None:
         return interval_text(cell, column.kind, intervals_pending=intervals_pending)
     return "its interval is being computed …" if intervals_pending and column.interval else ""

@@ -330,7 +330,7 @@ class ReportScreen(TablesScreen):
         first_hints = {"look": "look as adjudicator"} if self.can_look else {}
         hidden_actions = [] if self.can_look else ["look"]
         if self._open_page.section is None:
-            hidden_actions += ["open", "adjudicate"]
+            hidden_actions += ["open", "adjudicate", "passes"]
         self.hints.leave_out(hidden_actions, first=first_hints)
 
     def offer_adjudication(self, hidden_ids: Sequence[str]) -> None:
@@ -444,7 +444,7 @@ class ReportScreen(TablesScreen):
         if lines.line.foldable_part is not None:
             keys.append(f"{open_key}: fold, unfold")
         elif lines.sources is not None:
-            keys.append(f"{open_key}: source traces")
+            keys.append(f"{open_key}: traces counted")
         elif lines.row is not None and self.location_of(lines.row.id) is not None:
             keys.append(f"{open_key}: open it")
         if lines.line.table is not None and len(choosable_columns(lines.line.table)) > 1:
@@ -497,7 +497,7 @@ class ReportScreen(TablesScreen):
             return
         sources = self.main_list.sources
         if sources is None:
-            self.hints.say("This figure has no source traces: choose another row or cell")
+            self.hints.say("This figure counts no traces: choose another row or cell")
             return
         title = one_line(self.main_list.sources_title)
         self.app.push_screen(self.traces(title, self.list_sources(sources)))
@@ -542,7 +542,7 @@ class TracesScreen(TablesScreen):
         self._is_searching = False
         if listing is None or not listing.table.rows:
             back = self.mast.key_of("everywhere.back")
-            empty_text = f"This figure has no source traces.\n\n{back} goes back to the figures."
+            empty_text = f"This figure counts no traces.\n\n{back} goes back to the figures."
             self.hints.leave_out(("open", "differing"))
             self.show_message_only(empty_text if problem is None else problem)
         else:

@@ -389,7 +389,7 @@ class SignaturesScreen(ReportScreen):
             outcomes = counted(table.count("traces"), "outcome")
             return (
                 f"{known_outcomes} of {outcomes} known · comparing failed and successful "
-                f"traces needs {LEAST_OUTCOMES} known ones"
+                f"traces needs {LEAST_OUTCOMES}"
             )
         facts = [
             f"{value} {name}" + (f" ({detail})" if detail else "")
