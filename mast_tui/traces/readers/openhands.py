@@ -279,32 +279,33 @@ class EventMapper:
         role = Role.USER if is_by_user else Role.AGENT
         agent = "user" if is_by_user else self._agent_stack[-1]
 
-        if action in _SILENT_KINDS:
-            return
-        if action in _LOGGED_KINDS:
-            query = content_text(arguments.get("query"))
-            # The framework adds a ``recall`` of the user's message.
-            if action == "recall" and query.strip() == self._last_prompt:
+        match action:
+            case action if action in _SILENT_KINDS:
                 return
-            text = content_text(arguments.get("summary")) or query or _arguments_text(arguments)
-            yield log_piece(text, action)
-        elif action == "message":
-            text = _first_nonblank_text(
-                arguments.get("content"), fields.get("content"), fields.get("message")
-            )
-            images = ["[image]"] * len(items_of(arguments.get("image_urls")))
-            if images:
-                text = "\n".join((text, *images)).lstrip("\n")
-            if is_by_user:
-                self._last_prompt = text.strip()
-            yield Piece(SpanKind.MESSAGE, role, agent, text)
-        elif action == "system":
-            if self._agent_stack == [_DEFAULT_AGENT]:  # its name is still unknown
-                self._agent_stack = [one_line(arguments.get("agent_class")) or _DEFAULT_AGENT]
-            text = content_text(arguments.get("content")) or content_text(fields.get("message"))
-            yield Piece(SpanKind.MESSAGE, Role.SYSTEM, "system", text)
-        else:
-            yield from self._old_call_pieces(event, action, role, agent)
+            case action if action in _LOGGED_KINDS:
+                query = content_text(arguments.get("query"))
+                # The framework adds a ``recall`` of the user's message.
+                if action == "recall" and query.strip() == self._last_prompt:
+                    return
+                text = content_text(arguments.get("summary")) or query or _arguments_text(arguments)
+                yield log_piece(text, action)
+            case "message":
+                text = _first_nonblank_text(
+                    arguments.get("content"), fields.get("content"), fields.get("message")
+                )
+                images = ["[image]"] * len(items_of(arguments.get("image_urls")))
+                if images:
+                    text = "\n".join((text, *images)).lstrip("\n")
+                if is_by_user:
+                    self._last_prompt = text.strip()
+                yield Piece(SpanKind.MESSAGE, role, agent, text)
+            case "system":
+                if self._agent_stack == [_DEFAULT_AGENT]:  # its name is still unknown
+                    self._agent_stack = [one_line(arguments.get("agent_class")) or _DEFAULT_AGENT]
+                text = content_text(arguments.get("content")) or content_text(fields.get("message"))
+                yield Piece(SpanKind.MESSAGE, Role.SYSTEM, "system", text)
+            case _:
+                yield from self._old_call_pieces(event, action, role, agent)
 
     def _old_call_pieces(
         self, event: OpenHandsEvent, action: str, role: Role, agent: str
@@ -368,29 +369,30 @@ class EventMapper:
         fields = event.fields
         llm = fields_at(fields.get("value"), "agent", "llm")
         self.model = self.model or as_text(llm.get("model"))
-        if kind == "ActionEvent":
-            yield from self._sdk_action_pieces(event)
-        elif kind in _RESULT_KINDS:
-            yield from self._sdk_result_pieces(event, kind)
-        elif kind == "MessageEvent":
-            yield from self._sdk_message_pieces(event)
-        elif kind == "ACPToolCallEvent":
-            yield from self._acp_call_pieces(event)
-        elif kind == "SystemPromptEvent":
-            texts = (
-                content_text(fields.get(name)) for name in ("system_prompt", "dynamic_context")
-            )
-            text = "\n\n".join(filter(None, texts))
-            yield Piece(SpanKind.MESSAGE, Role.SYSTEM, "system", text)
-        elif kind in _LOG_FIELDS:
-            text = texts_in(fields, *_LOG_FIELDS[kind], between=": ")
-            if not text:  # a pause has no content
-                is_pause = kind in ("PauseEvent", "InterruptEvent")
-                text = kind if is_pause else dump_text(event.value)
-            is_error = kind == "ConversationErrorEvent"
-            yield log_piece(text, "error" if is_error else kind, failed=is_error)
-        elif kind not in _SILENT_KINDS:
-            yield log_piece(dump_text(event.value), one_line(kind))
+        match kind:
+            case "ActionEvent":
+                yield from self._sdk_action_pieces(event)
+            case kind if kind in _RESULT_KINDS:
+                yield from self._sdk_result_pieces(event, kind)
+            case "MessageEvent":
+                yield from self._sdk_message_pieces(event)
+            case "ACPToolCallEvent":
+                yield from self._acp_call_pieces(event)
+            case "SystemPromptEvent":
+                texts = (
+                    content_text(fields.get(name)) for name in ("system_prompt", "dynamic_context")
+                )
+                text = "\n\n".join(filter(None, texts))
+                yield Piece(SpanKind.MESSAGE, Role.SYSTEM, "system", text)
+            case kind if kind in _LOG_FIELDS:
+                text = texts_in(fields, *_LOG_FIELDS[kind], between=": ")
+                if not text:  # a pause has no content
+                    is_pause = kind in ("PauseEvent", "InterruptEvent")
+                    text = kind if is_pause else dump_text(event.value)
+                is_error = kind == "ConversationErrorEvent"
+                yield log_piece(text, "error" if is_error else kind, failed=is_error)
+            case kind if kind not in _SILENT_KINDS:
+                yield log_piece(dump_text(event.value), one_line(kind))
 
     def _sdk_message_pieces(self, event: OpenHandsEvent) -> Iterator[Piece]:
         """Yield the reasoning and the text of a message, and the text that OpenHands added."""

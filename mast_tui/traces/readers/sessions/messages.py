@@ -240,12 +240,13 @@ def _any_grok_record(records: Sequence[Fields]) -> bool:
 def _grok_turn(record: Fields) -> Turn:
     """Return the turn of a record of Grok; the program's own messages are the system's."""
     kind = kind_of(record)
-    if kind == "backend_tool_call":
-        return _grok_backend_call(record)
-    if kind == "tool_result":
-        return record_turn(record, result_piece(record, record.get("content"), ""))
-    if kind == "reasoning":
-        return turn_without_empty_pieces(record, turn_of(record).pieces)
+    match kind:
+        case "backend_tool_call":
+            return _grok_backend_call(record)
+        case "tool_result":
+            return record_turn(record, result_piece(record, record.get("content"), ""))
+        case "reasoning":
+            return turn_without_empty_pieces(record, turn_of(record).pieces)
     if kind not in ("system", "user", "assistant", "tool_result"):
         return unknown_record_turn(record)
     message = {**without(record, ("type",)), "role": kind}

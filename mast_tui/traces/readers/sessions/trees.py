@@ -68,17 +68,18 @@ def pi_tokens(message: Fields) -> Tokens | None:
 def pi_turn(record: Fields) -> Turn | None:
     """Return the turn of a record of Pi; None for changed settings."""
     kind = kind_of(record)
-    if kind in _PI_SETTING_TYPES:
-        return None
-    if kind == "message":
-        turn = _pi_message(record, fields_of(record.get("message")))
-        sub_agent = as_text(record.get(_SUB_AGENT_FIELD))
-        return turn if sub_agent is None else _turn_of_sub_agent(turn, sub_agent)
-    if kind == "custom_message":
-        piece = SYSTEM.piece(content_text(record.get("content")))
-        return record_turn(record, replace(piece, name=as_text(record.get("customType"))))
-    if kind in ("compaction", "branch_summary", "compact"):
-        return log_turn(record, "summary", "note")
+    match kind:
+        case kind if kind in _PI_SETTING_TYPES:
+            return None
+        case "message":
+            turn = _pi_message(record, fields_of(record.get("message")))
+            sub_agent = as_text(record.get(_SUB_AGENT_FIELD))
+            return turn if sub_agent is None else _turn_of_sub_agent(turn, sub_agent)
+        case "custom_message":
+            piece = SYSTEM.piece(content_text(record.get("content")))
+            return record_turn(record, replace(piece, name=as_text(record.get("customType"))))
+        case "compaction" | "branch_summary" | "compact":
+            return log_turn(record, "summary", "note")
     return unknown_record_turn(record)
 
 
@@ -119,18 +120,19 @@ def _with_sub_agents(
 def _pi_message(record: Fields, message: Fields) -> Turn:
     """Return the turn of a message of Pi, with its error."""
     role = as_text(message.get("role"))
-    if role == "bashExecution":
-        # A prompt that begins with "!" is a command of the user.
-        call = call_piece({"arguments": message.get("command")}, "", "user", name="bash")
-        status = status_of_code(message.get("exitCode"))
-        if message.get("cancelled") is True:
-            status = SpanStatus.ERROR
-        result = result_piece({}, message.get("output"), "/output", name="bash", status=status)
-        return record_turn(record, replace(call, role=Role.USER), result)
-    if role in ("branchSummary", "compactionSummary"):
-        return record_turn(record, log_piece(content_text(message.get("summary")), role))
-    if role in ("custom", "hookMessage"):
-        return record_turn(record, SYSTEM.piece(content_text(message.get("content"))))
+    match role:
+        case "bashExecution":
+            # A prompt that begins with "!" is a command of the user.
+            call = call_piece({"arguments": message.get("command")}, "", "user", name="bash")
+            status = status_of_code(message.get("exitCode"))
+            if message.get("cancelled") is True:
+                status = SpanStatus.ERROR
+            result = result_piece({}, message.get("output"), "/output", name="bash", status=status)
+            return record_turn(record, replace(call, role=Role.USER), result)
+        case "branchSummary" | "compactionSummary":
+            return record_turn(record, log_piece(content_text(message.get("summary")), role))
+        case "custom" | "hookMessage":
+            return record_turn(record, SYSTEM.piece(content_text(message.get("content"))))
     turn = message_turn(record, message, tokens=pi_tokens(message))
     error = as_text(message.get("errorMessage"))
     if error is None:
