@@ -139,14 +139,10 @@ class OpenHandsEvent:
 def is_old_event(value: object) -> bool:
     """Return whether a JSON value is an event of OpenHands' old format: action or observation."""
     fields = fields_of(value)
-    action = fields.get("action")
-    observation = fields.get("observation")
-    is_action = isinstance(action, str)
-    is_observation = isinstance(observation, str)
-    if is_action == is_observation:  # both or neither
-        return False
     source = fields.get("source")
-    if source is not None and (not isinstance(source, str) or source not in _SOURCES):
+    is_action = isinstance(fields.get("action"), str)
+    is_observation = isinstance(fields.get("observation"), str)
+    if is_action == is_observation or source not in (None, *_SOURCES):
         return False
     if is_action:
         return isinstance(fields.get("args"), Mapping) or source is not None
@@ -156,12 +152,9 @@ def is_old_event(value: object) -> bool:
 def is_sdk_event(value: object) -> bool:
     """Return whether a JSON value is an event of OpenHands' SDK, by its kind or its fields."""
     fields = fields_of(value)
-    kind = fields.get("kind")
-    source = fields.get("source")
-    if not isinstance(kind, str):
-        return False
-    is_similar = kind.endswith("Event") and "id" in fields and isinstance(source, str)
-    return kind in _SDK_KINDS or (is_similar and source in _SOURCES)
+    kind = as_text(fields.get("kind")) or ""
+    is_similar = kind.endswith("Event") and "id" in fields
+    return kind in _SDK_KINDS or (is_similar and as_text(fields.get("source")) in _SOURCES)
 
 
 class EventMapper:

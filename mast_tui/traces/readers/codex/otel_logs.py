@@ -83,12 +83,10 @@ class CodexOtelLogsReader(SessionReader):
 
 def _is_recorded_request(record: Fields) -> bool:
     """Return whether a record is a recorded OTLP request, with a decoded body or not."""
-    path = record.get("path")
-    if not isinstance(path, str) or not path.startswith("/v1/"):
-        return False
-    if any(name in fields_of(record.get("data")) for name in _LIST_FIELDS):
-        return True
-    return "content_type" in record and any(name in record for name in _BODY_FIELDS)
+    path = as_text(record.get("path")) or ""
+    is_decoded = any(name in fields_of(record.get("data")) for name in _LIST_FIELDS)
+    has_body = "content_type" in record and any(name in record for name in _BODY_FIELDS)
+    return path.startswith("/v1/") and (is_decoded or has_body)
 
 
 def _has_log_records(request: Fields) -> bool:

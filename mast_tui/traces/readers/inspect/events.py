@@ -442,9 +442,9 @@ def _event_times(event: Fields) -> tuple[float | None, float | None]:
 
 
 def _is_empty_message(message: object) -> bool:
-    if not isinstance(message, Mapping):
-        return False
-    return not any(message.get(name) for name in ("content", "tool_calls", "reasoning"))
+    return isinstance(message, Mapping) and not any(
+        message.get(name) for name in ("content", "tool_calls", "reasoning")
+    )
 
 
 _SILENT_EVENTS: Final = frozenset(

@@ -216,23 +216,18 @@ _OPENCODE_2_PART: Final = re.compile(r"(text|reasoning)\.(?:delta|ended)|(?:tool
 _OPENCODE_2_STATUSES: Final = {"success": "completed", "failed": "error", "ended": "completed"}
 
 
-def _any_opencode_record(records: Sequence[Fields]) -> bool:
-    """Return whether one record is a message or an event of OpenCode."""
-    for record in records:
-        info = fields_of(record.get("info"))
-        is_message = isinstance(record.get("parts"), list) and isinstance(info.get("role"), str)
-        is_printed_event = "sessionID" in record and isinstance(record.get("part"), Mapping)
-        if is_message or is_printed_event:
-            return True
-        # Events of the server are the third kind of record, messages of OpenCode 2 the fourth.
-        kind, _properties = _opencode_event(record)
-        is_event = kind.startswith(("message.", _OPENCODE_2_EVENT))
-        if is_event and _opencode_session_of(record) is not None:
-            return True
-        has_provider = "providerID" in fields_of(record.get("model"))
-        if has_provider and isinstance(record.get("content"), list):
-            return True
-    return False
+def _is_opencode_record(record: Fields) -> bool:
+    """Return whether a record is a message or an event of OpenCode."""
+    info = fields_of(record.get("info"))
+    is_message = isinstance(record.get("parts"), list) and isinstance(info.get("role"), str)
+    is_printed_event = "sessionID" in record and isinstance(record.get("part"), Mapping)
+    # Events of the server are the third kind of record, messages of OpenCode 2 the fourth.
+    kind, _properties = _opencode_event(record)
+    is_event = kind.startswith(("message.", _OPENCODE_2_EVENT))
+    is_event_of_session = is_event and _opencode_session_of(record) is not None
+    has_provider = "providerID" in fields_of(record.get("model"))
+    is_new_message = has_provider and isinstance(record.get("content"), list)
+    return is_message or is_printed_event or is_event_of_session or is_new_message
 
 
 def _opencode_event(record: Fields) -> tuple[str, Fields]:
@@ -462,7 +457,7 @@ OPENCODE: Final = SessionFormat(
     name="opencode",
     system="opencode",
     typical_bytes=(b'"parts"', b'"sessionID"', b'"providerID"'),
-    recognises=_any_opencode_record,
+    recognises=lambda records: any(map(_is_opencode_record, records)),
     make_translator=stateless(_opencode_turn),
     select_records=_whole_opencode_messages,
     list_paths=("messages", "data"),

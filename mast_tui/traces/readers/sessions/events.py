@@ -546,18 +546,14 @@ VSCODE_DEBUG_LOG: Final = SessionFormat(
 )
 
 
-def _any_droid_event(records: Sequence[Fields]) -> bool:
-    """Return whether one record is an event or a message of Droid's stream."""
-    for record in records:
-        if "sessionId" not in record and "session_id" not in record:
-            continue
-        kind = kind_of(record)
-        has_event_fields = bool({"toolName", "toolId", "value", "finalText"} & record.keys())
-        if kind in ("tool_call", "tool_result", "completion") and has_event_fields:
-            return True
-        if kind == "message" and isinstance(record.get("role"), str) and "text" in record:
-            return True
-    return False
+def _is_droid_event(record: Fields) -> bool:
+    """Return whether a record is an event or a message of Droid's stream."""
+    kind = kind_of(record)
+    has_session = "sessionId" in record or "session_id" in record
+    has_event_fields = bool({"toolName", "toolId", "value", "finalText"} & record.keys())
+    is_event = kind in ("tool_call", "tool_result", "completion") and has_event_fields
+    is_message = kind == "message" and isinstance(record.get("role"), str) and "text" in record
+    return has_session and (is_event or is_message)
 
 
 def _droid_event_turn(record: Fields) -> Turn | None:
@@ -608,7 +604,7 @@ DROID_STREAM: Final = SessionFormat(
     name="droid-stream",
     system="factory-droid",
     typical_bytes=(b'"tool_call"', b'"tool_result"', b'"completion"', b'"text"'),
-    recognises=_any_droid_event,
+    recognises=lambda records: any(map(_is_droid_event, records)),
     make_translator=stateless(_droid_event_turn),
     fact_paths={"id": "sessionId session_id", "model": "model"},
     session_of=lambda record: text_at(record, "sessionId session_id"),

@@ -744,8 +744,7 @@ def occurs_in(text: str, texts: Iterable[str]) -> bool:
 
 def _is_result_part(value: object) -> bool:
     """Return whether a value is a text part, or a part of a result of Bedrock."""
-    if not isinstance(value, Mapping):
-        return False
-    if value.get("type") == "text" or value.keys() == {"text"}:
-        return isinstance(value.get("text"), str)
-    return value.keys() == {"json"}
+    fields = fields_of(value)
+    if fields.get("type") == "text" or fields.keys() == {"text"}:
+        return isinstance(fields.get("text"), str)
+    return fields.keys() == {"json"}
