@@ -91,7 +91,9 @@ def is_record(value: object) -> bool:
 
 def _trace_of_record(source: Source, record: Record) -> Trace | None:
     """Return the trace of a record, if the record has a log."""
-    value = fields_of(record.value)
+    value = record.value
+    if not isinstance(value, Mapping):
+        return None
     located_log = _log_of_record(value)
     if located_log is None:
         return None
