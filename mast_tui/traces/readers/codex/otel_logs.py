@@ -29,7 +29,7 @@ from mast_tui.traces.readers.chat.pieces import Piece, Turn, call_piece, log_pie
 from mast_tui.traces.readers.codex.records import CODEX
 from mast_tui.traces.readers.document_traces import report_of
 from mast_tui.traces.readers.json_fields import Fields, add_new, fields_of, name_set
-from mast_tui.traces.readers.otel.claude_code import start_of_event
+from mast_tui.traces.readers.otel.dialects import start_of_event
 from mast_tui.traces.readers.otel.reader import RawRecord, otlp_records, time_of_log
 from mast_tui.traces.readers.otel.spans import attributes_of, unrecorded_prompt
 from mast_tui.traces.readers.sessions.engine import (
