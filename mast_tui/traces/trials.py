@@ -310,16 +310,14 @@ def _recall_of_itbench_metric(metric: object) -> float | None:
 # Sessions of agents that store each event, message or part of a message in its own file.
 
 
-_EVENT_FILE: Final = re.compile(r"(?:event-)?\d{1,12}(?:-[^/]*)?\.json")
 _MESSAGE_FILE: Final = re.compile(r"message_\d{1,12}\.json")
 _MESSAGE_NUMBER: Final = re.compile(r"\d{1,12}")
 
 
 def _find_openhands(folder: Path, member_names: frozenset[str]) -> Trial | None:
     """Return the conversation in a folder of files such as ``event-00001-….json``, if any."""
-    if not any(map(_EVENT_FILE.fullmatch, member_names)):
-        return None
-    files = openhands.event_files(folder)
+    has_event_name = any(map(openhands.EVENT_FILE.fullmatch, member_names))
+    files = openhands.event_files(folder) if has_event_name else []
     if not files:
         return None
     return Trial(

@@ -559,7 +559,7 @@ def _status_of_codes(codes: Sequence[object]) -> SpanStatus:
 _FIELD_BYTES: Final = (b'"observation"', b'"action"', b'"kind"', b'"history"', b'"instance_id"')
 _CHECKED_FILE_COUNT: Final = 3
 _MAX_EVENT_BYTES: Final = 64 << 20
-_EVENT_FILE: Final = re.compile(r"(?:event-)?(?P<number>\d{1,12})(?:-[^/]*)?\.json")
+EVENT_FILE: Final = re.compile(r"(?:event-)?(?P<number>\d{1,12})(?:-[^/]*)?\.json")
 _UUID: Final = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}")
 
 
@@ -658,7 +658,7 @@ def event_files(folder: Path) -> list[Path]:
     numbered_files = []
     try:
         for path in folder.iterdir():
-            if (match := _EVENT_FILE.fullmatch(path.name)) and path.is_file():
+            if (match := EVENT_FILE.fullmatch(path.name)) and path.is_file():
                 numbered_files.append((int(match["number"]), path.name, path))
     except OSError:
         return []
