@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from math import nan
@@ -200,6 +200,34 @@ class StepList:
             self._keys.renumber(self.steps[number].key, number)
 
 
+class ColumnsOfSteps:
+    """A builder of the columns of one trace from its steps."""
+
+    def __init__(self) -> None:
+        self._shape_numbers = ShapeNumbers()
+        self._lock = Lock()
+
+    def columns(self, first: int, steps: Iterable[Step | Span]) -> SpanColumns:
+        """Return the columns of consecutive steps.
+
+        Args:
+            first: The index of the first step's span.
+            steps: The steps.
+        """
+        steps = tuple(steps)
+        numbers = self._shape_numbers
+        with self._lock:
+            shapes = [numbers[step.kind, step.role, step.agent, step.name] for step in steps]
+        return SpanColumns(
+            first,
+            array("I", shapes),
+            numbers.shape_list,
+            bytes([STATUSES.index(step.status) for step in steps]),
+            array("d", [nan if step.start is None else step.start for step in steps]),
+            array("d", [nan if step.end is None else step.end for step in steps]),
+        )
+
+
 class StepSpans(Spans):
     """The spans of a source that was parsed completely, with their texts in memory."""
 
@@ -207,8 +235,7 @@ class StepSpans(Spans):
         self.steps: Final = tuple(steps)
         """The steps of the spans."""
         self._spans: list[Span | None] = [None] * len(self.steps)
-        self._shape_numbers = ShapeNumbers()
-        self._lock = Lock()
+        self._columns = ColumnsOfSteps()
 
     @cached_property
     def _index_by_key(self) -> dict[str, int]:
@@ -236,18 +263,7 @@ class StepSpans(Spans):
             first: The index of the first span.
             end: The index after the last span.
         """
-        steps = self.steps[first:end]
-        numbers = self._shape_numbers
-        with self._lock:
-            shapes = [numbers[step.kind, step.role, step.agent, step.name] for step in steps]
-        return SpanColumns(
-            first,
-            array("I", shapes),
-            numbers.shape_list,
-            bytes([STATUSES.index(step.status) for step in steps]),
-            array("d", [nan if step.start is None else step.start for step in steps]),
-            array("d", [nan if step.end is None else step.end for step in steps]),
-        )
+        return self._columns.columns(first, self.steps[first:end])
 
     @cached_property
     def _first_by_location(self) -> dict[str, int]:
