@@ -249,9 +249,8 @@ def _is_error_object(text: str) -> bool:
     code = value.get("exit_code", value.get("returncode"))
     if isinstance(code, int) and not isinstance(code, bool):
         return code != 0
-    if any(value.get(flag) is False for flag in ("success", "ok")) or value.get("isError") is True:
-        return True
-    if value.get("status") == "error":
+    is_flagged = value.get("isError") is True or value.get("status") == "error"
+    if is_flagged or any(value.get(flag) is False for flag in ("success", "ok")):
         return True
     return bool(value.get("error")) and not any(
         value.get(field) for field in ("result", "data", "output", "results")

@@ -12,8 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-import orjson
-
 from mast_tui.traces.index.document import StepList, StepSpans
 from mast_tui.traces.io.decoding import decode
 from mast_tui.traces.io.json_values import (
@@ -78,16 +76,10 @@ class Trial:
     problems: tuple[Problem, ...] = ()
 
 
-def _json_object(path: Path, problems: list[Problem]) -> Fields:
-    """Return the JSON object in a small file; empty if the file has none.
-
-    An unreadable file adds to ``problems``.
-    """
-    data = neighbour_bytes(path, path.name, problems)
-    try:
-        return fields_of(None if data is None else orjson.loads(data))
-    except orjson.JSONDecodeError:
-        return {}
+def _json_object(path: Path, folder: Path, problems: list[Problem]) -> Fields:
+    """Return the JSON object in a file below a folder; an unreadable file adds to ``problems``."""
+    _, value = neighbour_json(path, str(path.relative_to(folder)), problems, _MAX_BYTES)
+    return fields_of(value)
 
 
 # Harbor, which runs Terminal-Bench 2: a folder per trial with ``result.json`` and ``agent/``.
@@ -103,7 +95,7 @@ def _find_harbor(folder: Path, member_names: frozenset[str]) -> Trial | None:
         return None
     # With an unreadable file the folder is no trial. Its files are then read one by one, and
     # that reports the problem.
-    result = _json_object(folder / "result.json", problems=[])
+    result = _json_object(folder / "result.json", folder, problems=[])
     if not any(mark in result for mark in _HARBOR_FIELDS):
         return None
     agent = folder / "agent"
@@ -247,13 +239,15 @@ def _facts_of_itbench_evaluation(
     for name in _ITBENCH_OWN_EVALUATIONS:
         if name not in member_names:
             continue
-        scores = _scores_of_itbench_evaluation(_json_object(folder / name, problems))
+        scores = _scores_of_itbench_evaluation(_json_object(folder / name, folder, problems))
         if scores:
             return _facts_of_itbench_scores(scores), (folder / name,)
     for outer_folder in folder.parents[:_ITBENCH_FOLDERS_UP]:
         path = outer_folder / _ITBENCH_SHARED_EVALUATION
         if path.is_file():
-            scores = _scores_in_shared_itbench_evaluation(_json_object(path, problems), folder)
+            scores = _scores_in_shared_itbench_evaluation(
+                _json_object(path, outer_folder, problems), folder
+            )
             return (_facts_of_itbench_scores(scores) if scores else TraceMeta()), (path,)
     return TraceMeta(), ()
 
@@ -310,16 +304,14 @@ def _recall_of_itbench_metric(metric: object) -> float | None:
 # Sessions of agents that store each event, message or part of a message in its own file.
 
 
-_EVENT_FILE: Final = re.compile(r"(?:event-)?\d{1,12}(?:-[^/]*)?\.json")
 _MESSAGE_FILE: Final = re.compile(r"message_\d{1,12}\.json")
 _MESSAGE_NUMBER: Final = re.compile(r"\d{1,12}")
 
 
 def _find_openhands(folder: Path, member_names: frozenset[str]) -> Trial | None:
     """Return the conversation in a folder of files such as ``event-00001-….json``, if any."""
-    if not any(map(_EVENT_FILE.fullmatch, member_names)):
-        return None
-    files = openhands.event_files(folder)
+    has_event_name = any(map(openhands.EVENT_FILE.fullmatch, member_names))
+    files = openhands.event_files(folder) if has_event_name else []
     if not files:
         return None
     return Trial(
@@ -361,7 +353,7 @@ def _find_strands(folder: Path, member_names: frozenset[str]) -> Trial | None:
     else:
         return None
     messages = tuple(sorted(files, key=_message_sort_key))
-    if not messages or "message_id" not in _json_object_in(messages[0], folder, []):
+    if not messages or "message_id" not in _json_object(messages[0], folder, []):
         return None
     header = folder / "session.json"
     return Trial(
@@ -385,13 +377,13 @@ def _read_opencode(folder: Path, session_files: Sequence[Path]) -> FileReport:
     reader = SessionReader(OPENCODE)
     traces = []
     for session_index, session_file in enumerate(session_files):
-        session = _json_object_in(session_file, folder, problems)
+        session = _json_object(session_file, folder, problems)
         session_id = as_text(session.get("id"))
         if session_id is None:
             continue
         records = []
         for message_file in sorted((folder / "message" / session_id).glob("*.json")):
-            info = _json_object_in(message_file, folder, problems)
+            info = _json_object(message_file, folder, problems)
             message_id = as_text(info.get("id")) or message_file.stem
             message = {"info": info, "parts": parts_by_message.get(message_id, [])}
             records.append(SessionRecord(message, str(message_file.relative_to(folder))))
@@ -406,7 +398,7 @@ def _parts_by_message(folder: Path, problems: list[Problem]) -> dict[str, list[o
     """Return the parts of all messages, by message id."""
     parts: dict[str, list[object]] = {}
     for path in sorted((folder / "part").glob("**/*.json")):
-        part = _json_object_in(path, folder, problems)
+        part = _json_object(path, folder, problems)
         if part:
             # Newer versions name the folder after the message; older ones have one folder.
             message_id = as_text(part.get("messageID")) or path.parent.name
@@ -422,12 +414,12 @@ def _time_of_message(record: SessionRecord) -> float:
 def _read_strands(folder: Path, message_files: Sequence[Path]) -> FileReport:
     """Return the trace of a session; messages of several agents are sorted by time."""
     problems: list[Problem] = []
-    header = _json_object_in(folder / "session.json", folder, problems)
+    header = _json_object(folder / "session.json", folder, problems)
     # Messages have paths such as agents/agent_NAME/messages/message_1.json.
     agent_folders = {path.parent.parent.name for path in message_files}
     records = []
     for path in message_files:
-        message = _json_object_in(path, folder, problems)
+        message = _json_object(path, folder, problems)
         if not message:
             continue
         if len(agent_folders) > 1:
@@ -449,12 +441,6 @@ def _trace_of_session(
     """Return the trace of a session; ``session_number`` is None for the only one of a folder."""
     content = canonical_bytes([record.value for record in records])
     return reader.trace(folder, content, records, header, session_number)
-
-
-def _json_object_in(path: Path, folder: Path, problems: list[Problem]) -> Fields:
-    """Return the JSON object in a file; an unreadable file adds to ``problems``."""
-    _, value = neighbour_json(path, str(path.relative_to(folder)), problems, _MAX_BYTES)
-    return fields_of(value)
 
 
 def _message_sort_key(path: Path) -> tuple[str, int, str]:
@@ -484,7 +470,7 @@ def _find_terminal_bench(folder: Path, member_names: frozenset[str]) -> Trial | 
         return None
     # With an unreadable file the folder is no trial. Its files are then read one by one, and
     # that reports the problem.
-    result = _json_object(folder / "results.json", problems=[])
+    result = _json_object(folder / "results.json", folder, problems=[])
     if not result.keys() >= _TERMINAL_BENCH_FIELDS:
         return None
     episodes = _episode_folders(folder)

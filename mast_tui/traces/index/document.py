@@ -12,7 +12,7 @@ from operator import attrgetter
 from threading import Lock
 from typing import Final, TypedDict, Unpack
 
-from mast_tui.traces.index.span_columns import ShapeNumbers
+from mast_tui.traces.index.span_table import ShapeNumbers
 from mast_tui.traces.keys import UniqueKeys
 from mast_tui.traces.model import (
     PREVIEW_CHARS,

@@ -12,7 +12,6 @@ from zlib import crc32
 
 from mast_tui.traces.index.blocks import Block, Column, extended_column
 from mast_tui.traces.index.lazy_span import lazy_span
-from mast_tui.traces.index.span_columns import ShapeNumbers
 from mast_tui.traces.model import (
     STATUSES,
     Problem,
@@ -285,6 +284,23 @@ def widened_column(column: array[int], number: int) -> array[int]:
     wider_column = array("I" if fits_32_bits else "Q", column)
     wider_column.append(number)
     return wider_column
+
+
+class ShapeNumbers(dict[Shape, int]):
+    """The numbers of the shapes of one trace, in order of appearance; for one thread.
+
+    A shape is a kind, role, agent and name, which many spans share.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shape_list: list[Shape] = []
+
+    def __missing__(self, shape: Shape) -> int:
+        """Add a new shape, and return its number, the next one."""
+        number = self[shape] = len(self.shape_list)
+        self.shape_list.append(shape)
+        return number
 
 
 _MOST_PROBLEMS: Final = 200

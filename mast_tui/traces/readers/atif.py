@@ -95,10 +95,7 @@ def _declares_atif(trajectory: Fields) -> bool:
 
 def _source_of(step: Fields) -> str:
     """Return the source of a step; empty if the step names none."""
-    source = step.get("source")
-    if isinstance(source, str) and source in _SOURCES:
-        return source
-    # Other writers have other names and spellings.
+    # Some writers have other names and spellings.
     source_line, _is_entire = preview(text_in(step, "source", "role") or "")
     return source_line.lower()
 

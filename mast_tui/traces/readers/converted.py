@@ -162,11 +162,12 @@ def _is_by_line(source: Source) -> bool:
 
 def _recognises(source: Source) -> bool:
     """Return whether a record names the format, in any order and spacing of its JSON."""
-    if _is_by_line(source):
-        return True
-    if _FORMAT_MARK not in source.utf8:
-        return False
-    return any(fields_of(record.value).get("format") == FORMAT for record in records_in(source, []))
+    return _is_by_line(source) or (
+        _FORMAT_MARK in source.utf8
+        and any(
+            fields_of(record.value).get("format") == FORMAT for record in records_in(source, [])
+        )
+    )
 
 
 def _read(source: Source) -> FileReport:

@@ -139,14 +139,10 @@ class OpenHandsEvent:
 def is_old_event(value: object) -> bool:
     """Return whether a JSON value is an event of OpenHands' old format: action or observation."""
     fields = fields_of(value)
-    action = fields.get("action")
-    observation = fields.get("observation")
-    is_action = isinstance(action, str)
-    is_observation = isinstance(observation, str)
-    if is_action == is_observation:  # both or neither
-        return False
     source = fields.get("source")
-    if source is not None and (not isinstance(source, str) or source not in _SOURCES):
+    is_action = isinstance(fields.get("action"), str)
+    is_observation = isinstance(fields.get("observation"), str)
+    if is_action == is_observation or source not in (None, *_SOURCES):
         return False
     if is_action:
         return isinstance(fields.get("args"), Mapping) or source is not None
@@ -156,12 +152,9 @@ def is_old_event(value: object) -> bool:
 def is_sdk_event(value: object) -> bool:
     """Return whether a JSON value is an event of OpenHands' SDK, by its kind or its fields."""
     fields = fields_of(value)
-    kind = fields.get("kind")
-    source = fields.get("source")
-    if not isinstance(kind, str):
-        return False
-    is_similar = kind.endswith("Event") and "id" in fields and isinstance(source, str)
-    return kind in _SDK_KINDS or (is_similar and source in _SOURCES)
+    kind = as_text(fields.get("kind")) or ""
+    is_similar = kind.endswith("Event") and "id" in fields
+    return kind in _SDK_KINDS or (is_similar and as_text(fields.get("source")) in _SOURCES)
 
 
 class EventMapper:
@@ -279,32 +272,33 @@ class EventMapper:
         role = Role.USER if is_by_user else Role.AGENT
         agent = "user" if is_by_user else self._agent_stack[-1]
 
-        if action in _SILENT_KINDS:
-            return
-        if action in _LOGGED_KINDS:
-            query = content_text(arguments.get("query"))
-            # The framework adds a ``recall`` of the user's message.
-            if action == "recall" and query.strip() == self._last_prompt:
+        match action:
+            case action if action in _SILENT_KINDS:
                 return
-            text = content_text(arguments.get("summary")) or query or _arguments_text(arguments)
-            yield log_piece(text, action)
-        elif action == "message":
-            text = _first_nonblank_text(
-                arguments.get("content"), fields.get("content"), fields.get("message")
-            )
-            images = ["[image]"] * len(items_of(arguments.get("image_urls")))
-            if images:
-                text = "\n".join((text, *images)).lstrip("\n")
-            if is_by_user:
-                self._last_prompt = text.strip()
-            yield Piece(SpanKind.MESSAGE, role, agent, text)
-        elif action == "system":
-            if self._agent_stack == [_DEFAULT_AGENT]:  # its name is still unknown
-                self._agent_stack = [one_line(arguments.get("agent_class")) or _DEFAULT_AGENT]
-            text = content_text(arguments.get("content")) or content_text(fields.get("message"))
-            yield Piece(SpanKind.MESSAGE, Role.SYSTEM, "system", text)
-        else:
-            yield from self._old_call_pieces(event, action, role, agent)
+            case action if action in _LOGGED_KINDS:
+                query = content_text(arguments.get("query"))
+                # The framework adds a ``recall`` of the user's message.
+                if action == "recall" and query.strip() == self._last_prompt:
+                    return
+                text = content_text(arguments.get("summary")) or query or _arguments_text(arguments)
+                yield log_piece(text, action)
+            case "message":
+                text = _first_nonblank_text(
+                    arguments.get("content"), fields.get("content"), fields.get("message")
+                )
+                images = ["[image]"] * len(items_of(arguments.get("image_urls")))
+                if images:
+                    text = "\n".join((text, *images)).lstrip("\n")
+                if is_by_user:
+                    self._last_prompt = text.strip()
+                yield Piece(SpanKind.MESSAGE, role, agent, text)
+            case "system":
+                if self._agent_stack == [_DEFAULT_AGENT]:  # its name is still unknown
+                    self._agent_stack = [one_line(arguments.get("agent_class")) or _DEFAULT_AGENT]
+                text = content_text(arguments.get("content")) or content_text(fields.get("message"))
+                yield Piece(SpanKind.MESSAGE, Role.SYSTEM, "system", text)
+            case _:
+                yield from self._old_call_pieces(event, action, role, agent)
 
     def _old_call_pieces(
         self, event: OpenHandsEvent, action: str, role: Role, agent: str
@@ -368,29 +362,30 @@ class EventMapper:
         fields = event.fields
         llm = fields_at(fields.get("value"), "agent", "llm")
         self.model = self.model or as_text(llm.get("model"))
-        if kind == "ActionEvent":
-            yield from self._sdk_action_pieces(event)
-        elif kind in _RESULT_KINDS:
-            yield from self._sdk_result_pieces(event, kind)
-        elif kind == "MessageEvent":
-            yield from self._sdk_message_pieces(event)
-        elif kind == "ACPToolCallEvent":
-            yield from self._acp_call_pieces(event)
-        elif kind == "SystemPromptEvent":
-            texts = (
-                content_text(fields.get(name)) for name in ("system_prompt", "dynamic_context")
-            )
-            text = "\n\n".join(filter(None, texts))
-            yield Piece(SpanKind.MESSAGE, Role.SYSTEM, "system", text)
-        elif kind in _LOG_FIELDS:
-            text = texts_in(fields, *_LOG_FIELDS[kind], between=": ")
-            if not text:  # a pause has no content
-                is_pause = kind in ("PauseEvent", "InterruptEvent")
-                text = kind if is_pause else dump_text(event.value)
-            is_error = kind == "ConversationErrorEvent"
-            yield log_piece(text, "error" if is_error else kind, failed=is_error)
-        elif kind not in _SILENT_KINDS:
-            yield log_piece(dump_text(event.value), one_line(kind))
+        match kind:
+            case "ActionEvent":
+                yield from self._sdk_action_pieces(event)
+            case kind if kind in _RESULT_KINDS:
+                yield from self._sdk_result_pieces(event, kind)
+            case "MessageEvent":
+                yield from self._sdk_message_pieces(event)
+            case "ACPToolCallEvent":
+                yield from self._acp_call_pieces(event)
+            case "SystemPromptEvent":
+                texts = (
+                    content_text(fields.get(name)) for name in ("system_prompt", "dynamic_context")
+                )
+                text = "\n\n".join(filter(None, texts))
+                yield Piece(SpanKind.MESSAGE, Role.SYSTEM, "system", text)
+            case kind if kind in _LOG_FIELDS:
+                text = texts_in(fields, *_LOG_FIELDS[kind], between=": ")
+                if not text:  # a pause has no content
+                    is_pause = kind in ("PauseEvent", "InterruptEvent")
+                    text = kind if is_pause else dump_text(event.value)
+                is_error = kind == "ConversationErrorEvent"
+                yield log_piece(text, "error" if is_error else kind, failed=is_error)
+            case kind if kind not in _SILENT_KINDS:
+                yield log_piece(dump_text(event.value), one_line(kind))
 
     def _sdk_message_pieces(self, event: OpenHandsEvent) -> Iterator[Piece]:
         """Yield the reasoning and the text of a message, and the text that OpenHands added."""
@@ -564,7 +559,7 @@ def _status_of_codes(codes: Sequence[object]) -> SpanStatus:
 _FIELD_BYTES: Final = (b'"observation"', b'"action"', b'"kind"', b'"history"', b'"instance_id"')
 _CHECKED_FILE_COUNT: Final = 3
 _MAX_EVENT_BYTES: Final = 64 << 20
-_EVENT_FILE: Final = re.compile(r"(?:event-)?(?P<number>\d{1,12})(?:-[^/]*)?\.json")
+EVENT_FILE: Final = re.compile(r"(?:event-)?(?P<number>\d{1,12})(?:-[^/]*)?\.json")
 _UUID: Final = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}")
 
 
@@ -663,7 +658,7 @@ def event_files(folder: Path) -> list[Path]:
     numbered_files = []
     try:
         for path in folder.iterdir():
-            if (match := _EVENT_FILE.fullmatch(path.name)) and path.is_file():
+            if (match := EVENT_FILE.fullmatch(path.name)) and path.is_file():
                 numbered_files.append((int(match["number"]), path.name, path))
     except OSError:
         return []

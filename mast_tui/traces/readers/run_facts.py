@@ -233,14 +233,15 @@ class AnswerKeyDraft:
             section: The section; by default that of the name, or ``other``.
         """
         section = section or _SECTION_BY_NAME.get(name, "other")
-        if section == "expected_actions":
-            self.add_actions(value)
-        elif section == "scores":
-            self.add_score(name, value)
-        elif section == "patch" and isinstance(value, list):
-            self.add(section, name, "\n".join(map(dump_text, value)))
-        else:
-            self.add(section, name, value)
+        match section:
+            case "expected_actions":
+                self.add_actions(value)
+            case "scores":
+                self.add_score(name, value)
+            case "patch" if isinstance(value, list):
+                self.add(section, name, "\n".join(map(dump_text, value)))
+            case _:
+                self.add(section, name, value)
 
     def add_actions(self, value: object) -> None:
         """Add one or several tool calls, each under the tool's name with its arguments as JSON."""

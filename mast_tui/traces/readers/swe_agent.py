@@ -69,12 +69,9 @@ def _read(source: Source) -> FileReport:
     problems: list[Problem] = []
     trajectory = items_of(record.get("trajectory"))
     prompts, turns = _split_history(record, trajectory)
-    agent = _DEFAULT_AGENT
-    if turns:
-        _pointer, first_message = turns[0]
-        agent = _agent_of(first_message)
+    _pointer, first_message = turns[0] if turns else ("", {})
     # The history may lack the turn of a step.
-    default_turn: HistoryMessage = ("", {"agent": agent})
+    default_turn: HistoryMessage = ("", {"agent": _agent_of(first_message)})
 
     _add_prompts(steps, prompts)
     for pointer, step in located_items(trajectory, "/trajectory"):

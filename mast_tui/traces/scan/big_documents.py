@@ -90,9 +90,8 @@ class BigDocuments(NamedTuple):
         # JSON is read as a whole, other files only if a reader recognises them. A log may also
         # begin with a bracket.
         begins_with_bracket = as_utf8(source.head).lstrip()[:1] in (b"{", b"[")
-        if begins_with_bracket and not is_no_json(source.head):
-            return True
-        return recognise(source) is not None
+        is_json = begins_with_bracket and not is_no_json(source.head)
+        return is_json or recognise(source) is not None
 
     def _document_reading(self) -> DocumentReading:
         # A local import for a fast start of the app, because few files are that big.

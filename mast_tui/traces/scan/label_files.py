@@ -44,9 +44,10 @@ def _is_trail_label(record: object) -> bool:
     Other formats have the same field names, so no other field is allowed, and errors need
     categories.
     """
-    if not isinstance(record, Mapping) or not record.keys() <= _TRAIL_FIELDS:
-        return False
-    errors = record.get("errors")
-    if not isinstance(errors, list):
-        return False
-    return all(isinstance(error, Mapping) and "category" in error for error in errors)
+    errors = record.get("errors") if isinstance(record, Mapping) else None
+    return (
+        isinstance(record, Mapping)
+        and record.keys() <= _TRAIL_FIELDS
+        and isinstance(errors, list)
+        and all(isinstance(error, Mapping) and "category" in error for error in errors)
+    )

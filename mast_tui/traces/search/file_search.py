@@ -69,15 +69,15 @@ class Query:
 
     def accepts(self, span: Span) -> bool:
         """Return whether a span fulfils the conditions, without a check of the text."""
-        if self.failed and span.status is not SpanStatus.ERROR:
-            return False
-        if self.kinds and span.kind not in self.kinds:
-            return False
-        if self.agent is not None and span.agent.casefold() != self.agent.casefold():
-            return False
-        if self.tool is None:
-            return True
-        return span.kind in _TOOL_KINDS and (span.name or "").casefold() == self.tool.casefold()
+        is_of_tool = self.tool is None or (
+            span.kind in _TOOL_KINDS and (span.name or "").casefold() == self.tool.casefold()
+        )
+        return (
+            is_of_tool
+            and (not self.failed or span.status is SpanStatus.ERROR)
+            and (not self.kinds or span.kind in self.kinds)
+            and (self.agent is None or span.agent.casefold() == self.agent.casefold())
+        )
 
 
 class Hit(NamedTuple):

@@ -129,18 +129,21 @@ class StreamedTask:
             event: The task, message or update.
             location: The location of the event in the file.
         """
-        if kind == "task":
-            self._add_new_messages(task_messages(event, location))
-        elif kind == "message":
-            self._add_new_messages([(location, _with_plain_role(event))])
-        elif kind == "status-update":
-            message = fields_of(event.get("status")).get("message")
-            if isinstance(message, Mapping):
-                self._add_new_messages([(f"{location}/status/message", _with_plain_role(message))])
-        elif kind == "artifact-update":
-            self._add_artifact(event, location)
-        else:
-            self.messages.append((location, event))
+        match kind:
+            case "task":
+                self._add_new_messages(task_messages(event, location))
+            case "message":
+                self._add_new_messages([(location, _with_plain_role(event))])
+            case "status-update":
+                message = fields_of(event.get("status")).get("message")
+                if isinstance(message, Mapping):
+                    self._add_new_messages(
+                        [(f"{location}/status/message", _with_plain_role(message))]
+                    )
+            case "artifact-update":
+                self._add_artifact(event, location)
+            case _:
+                self.messages.append((location, event))
         if kind in ("task", "status-update"):
             self.outcome = task_outcome(event) or self.outcome
 

@@ -154,12 +154,13 @@ def output_text(output: object) -> str:
             return texts_in(output, "stdout", "stderr")
         # The types of Vercel's AI SDK.
         output_type = kind_of(output)
-        if output_type in ("json", "error-json") and "value" in output:
-            return dump_text(output["value"])
-        if output_type == "content" and isinstance(output.get("value"), list):
-            return message_text(output["value"])
-        if output_type == "execution-denied":
-            return as_text(output.get("reason")) or "[denied]"
+        match output_type:
+            case "json" | "error-json" if "value" in output:
+                return dump_text(output["value"])
+            case "content" if isinstance(output.get("value"), list):
+                return message_text(output["value"])
+            case "execution-denied":
+                return as_text(output.get("reason")) or "[denied]"
 
         if "output" in output and output.keys() <= {"output", "exitCode"}:
             return dump_text(output["output"])

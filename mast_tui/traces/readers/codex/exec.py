@@ -31,6 +31,7 @@ from mast_tui.traces.readers.json_fields import (
     Fields,
     fields_of,
     items_of,
+    kind_of,
     object_in,
     text_in,
     without,
@@ -78,14 +79,10 @@ def _event_on_line(line: bytes) -> Fields | None:
 
 def _is_exec_event(event: Fields) -> bool:
     """Return whether an object has the type of an event; an ``error`` must also have a message."""
-    kind = event.get("type")
-    if not isinstance(kind, str):
-        return False
+    kind = kind_of(event)
     if kind == "error":
         return isinstance(event.get("message"), str)
-    if kind in ("session.created", "request_user_input"):
-        return True
-    return kind.startswith(EXEC_EVENTS)
+    return kind.startswith(EXEC_EVENTS) or kind in ("session.created", "request_user_input")
 
 
 def _is_distinctive_event(event: Fields) -> bool:

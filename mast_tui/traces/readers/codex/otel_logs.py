@@ -29,7 +29,7 @@ from mast_tui.traces.readers.chat.pieces import Piece, Turn, call_piece, log_pie
 from mast_tui.traces.readers.codex.records import CODEX
 from mast_tui.traces.readers.document_traces import report_of
 from mast_tui.traces.readers.json_fields import Fields, add_new, fields_of, name_set
-from mast_tui.traces.readers.otel.claude_code import start_of_event
+from mast_tui.traces.readers.otel.dialects import start_of_event
 from mast_tui.traces.readers.otel.reader import RawRecord, otlp_records, time_of_log
 from mast_tui.traces.readers.otel.spans import attributes_of, unrecorded_prompt
 from mast_tui.traces.readers.sessions.engine import (
@@ -83,12 +83,10 @@ class CodexOtelLogsReader(SessionReader):
 
 def _is_recorded_request(record: Fields) -> bool:
     """Return whether a record is a recorded OTLP request, with a decoded body or not."""
-    path = record.get("path")
-    if not isinstance(path, str) or not path.startswith("/v1/"):
-        return False
-    if any(name in fields_of(record.get("data")) for name in _LIST_FIELDS):
-        return True
-    return "content_type" in record and any(name in record for name in _BODY_FIELDS)
+    path = as_text(record.get("path")) or ""
+    is_decoded = any(name in fields_of(record.get("data")) for name in _LIST_FIELDS)
+    has_body = "content_type" in record and any(name in record for name in _BODY_FIELDS)
+    return path.startswith("/v1/") and (is_decoded or has_body)
 
 
 def _has_log_records(request: Fields) -> bool:

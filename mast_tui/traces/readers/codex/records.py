@@ -456,26 +456,27 @@ def step_of(kind: str, payload: Fields) -> RolloutStep | None:
         kind: The type of the record.
         payload: The payload of the record.
     """
-    if kind == "response_item":
-        return item_step(payload)
-    if kind == "event_msg" and payload.get("type") == "item_completed":
-        item = payload.get("item")
-        return _event_step(item) if isinstance(item, Mapping) else None
-    if kind == "event_msg":
-        return _event_step(payload)
-    if kind in SILENT_TYPES:
-        return None
-    if kind == "session_meta":
-        instructions = payload.get("base_instructions")
-        if isinstance(instructions, Mapping):
-            instructions = instructions.get("text")
-        text = as_text(instructions) or as_text(payload.get("instructions"))
-        return None if text is None else RolloutStep(SpanKind.MESSAGE, Role.SYSTEM, text)
-    if kind == "inter_agent_communication":
-        return _agent_message_step(payload, is_event=True)
-    if kind == "compacted":
-        text = as_text(payload.get("message")) or "the history was compacted"
-        return structs.replace(log_step(text, kind), ends_turn=True)
+    match kind:
+        case "response_item":
+            return item_step(payload)
+        case "event_msg" if payload.get("type") == "item_completed":
+            item = payload.get("item")
+            return _event_step(item) if isinstance(item, Mapping) else None
+        case "event_msg":
+            return _event_step(payload)
+        case kind if kind in SILENT_TYPES:
+            return None
+        case "session_meta":
+            instructions = payload.get("base_instructions")
+            if isinstance(instructions, Mapping):
+                instructions = instructions.get("text")
+            text = as_text(instructions) or as_text(payload.get("instructions"))
+            return None if text is None else RolloutStep(SpanKind.MESSAGE, Role.SYSTEM, text)
+        case "inter_agent_communication":
+            return _agent_message_step(payload, is_event=True)
+        case "compacted":
+            text = as_text(payload.get("message")) or "the history was compacted"
+            return structs.replace(log_step(text, kind), ends_turn=True)
     return log_step(dump_text(payload), kind)
 
 
@@ -636,17 +637,18 @@ def item_step(payload: Fields) -> RolloutStep | None:
     """Return the step of a response item, if it has readable text."""
     kind = kind_of(payload) or ("message" if "role" in payload else "")
     key = as_text(payload.get("id"))
-    if kind == "message":
-        return _message_step(payload, key)
-    if kind == "agent_message":
-        return _agent_message_step(payload)
-    if kind == "reasoning":
-        text, parts = _thought_of(payload.get("summary"), payload.get("content"))
-        if not parts:
+    match kind:
+        case "message":
+            return _message_step(payload, key)
+        case "agent_message":
+            return _agent_message_step(payload)
+        case "reasoning":
+            text, parts = _thought_of(payload.get("summary"), payload.get("content"))
+            if not parts:
+                return None
+            return RolloutStep(SpanKind.REASONING, Role.AGENT, text, key=key, parts=parts)
+        case kind if kind in SILENT_TYPES:
             return None
-        return RolloutStep(SpanKind.REASONING, Role.AGENT, text, key=key, parts=parts)
-    if kind in SILENT_TYPES:
-        return None
     if kind.endswith("_call"):
         call_id, name = call_id_and_name(payload)
         arguments = first_in(payload, "arguments", "input", "action")

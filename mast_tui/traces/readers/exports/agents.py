@@ -326,24 +326,20 @@ def _agentscope_runs(document: object) -> Iterable[ExportedRun]:
             messages: list[tuple[str, object]] = []
             if prompt := fields_of(state).get("_sys_prompt"):
                 messages.append((f"/{agent}/_sys_prompt", {"role": "system", "content": prompt}))
-            messages += [
-                (f"/{agent}/memory/content/{number}", _agentscope_message(value))
-                for number, value in enumerate(values)
-            ]
+            messages += messages_of_each(values, f"/{agent}/memory/content", _agentscope_messages)
             yield ExportedRun(state, messages)
 
 
-def _agentscope_message(message: object) -> object:
-    """Return a message with its tool results in Anthropic's form; any other message unchanged."""
-    if not isinstance(message, Mapping) or not isinstance(message.get("content"), list):
-        return message
+def _agentscope_messages(message: Fields, pointer: str) -> Messages:
+    """Yield a message with its tool results in Anthropic's form."""
+    content = message.get("content")
     blocks = [
         {**block, "tool_use_id": block.get("id"), "content": block.get("output")}
         if kind_of(block) == "tool_result"
         else block
-        for block in map(fields_of, message["content"])
+        for block in map(fields_of, items_of(content))
     ]
-    return {**message, "content": blocks}
+    yield pointer, {**message, "content": blocks} if isinstance(content, list) else message
 
 
 AGENTSCOPE: Final = ExportFormat(

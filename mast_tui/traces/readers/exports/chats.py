@@ -7,6 +7,7 @@ and OpenAI's Assistants.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from mast_tui.counts import counted
@@ -16,6 +17,7 @@ from mast_tui.traces.readers.exports.engine import (
     ExportedRun,
     ExportFormat,
     Messages,
+    messages_of_each,
     objects_in,
     result_message,
     step_lists,
@@ -46,23 +48,6 @@ _KERNEL_LISTS: Final = (
     "ChatHistory",
     "chat_history",
 )
-
-
-def branch_to(leaf: str, parents: Mapping[str, str | None]) -> list[str]:
-    """Return the ids from the root of a tree down to a leaf.
-
-    The root has no known parent. A cycle of parents ends the branch too.
-
-    Args:
-        leaf: The id of the last message of the branch.
-        parents: The id of the parent of each message.
-    """
-    branch: dict[str, None] = {}
-    node_id: str | None = leaf
-    while node_id is not None and node_id in parents and node_id not in branch:
-        branch[node_id] = None
-        node_id = parents[node_id]
-    return list(reversed(branch))
 
 
 def parents_in_list(named_parents: Mapping[str, str | None]) -> dict[str, str | None]:
@@ -138,6 +123,8 @@ def run_of_branch(
 ) -> ExportedRun:
     """Return a conversation along one branch of its tree of nodes.
 
+    The branch begins at a node without a known parent. A cycle of parents ends it too.
+
     Args:
         conversation: The conversation.
         pointer: The JSON pointer to it in the document.
@@ -149,14 +136,18 @@ def run_of_branch(
     if leaf is None or leaf not in parents:
         inner_nodes = set(parents.values())
         leaf = max(reversed(list(parents)), key=lambda node: node not in inner_nodes, default="")
-    branch = branch_to(leaf, parents)
+    branch: dict[str, None] = {}
+    node_id: str | None = leaf
+    while node_id is not None and node_id in parents and node_id not in branch:
+        branch[node_id] = None
+        node_id = parents[node_id]
     return ExportedRun(
         value=conversation,
-        messages=[message for node_id in branch for message in messages.get(node_id, ())],
+        messages=[message for node_id in reversed(branch) for message in messages.get(node_id, ())],
         pointer=pointer,
         native_id=text_in(conversation, "conversation_id", "uuid", "id"),
         meta=TraceMeta(model=model),
-        problems=branch_problems(len(messages.keys() - set(branch))),
+        problems=branch_problems(len(messages.keys() - branch.keys())),
     )
 
 
@@ -445,41 +436,38 @@ def _librechat_run(conversation: Fields, pointer: str, nodes: Mapping[str, Field
         node_pointer: text_in(message, "messageId") or node_pointer
         for node_pointer, message in nodes.items()
     }
-    pointer_by_id = {message_id: node_pointer for node_pointer, message_id in id_by_pointer.items()}
     stated_ids = [text_in(message, "messageId") for message in nodes.values()]
-    last_id = next(filter(None, reversed(stated_ids)), None) or next(reversed(pointer_by_id))
-    branch = branch_to(last_id, _librechat_parents(nodes, id_by_pointer))
     options = fields_of(conversation.get("options"))
+    run = run_of_branch(
+        conversation,
+        pointer,
+        messages={
+            message_id: [(node_pointer, _librechat_message(nodes[node_pointer]))]
+            for node_pointer, message_id in id_by_pointer.items()
+        },
+        parents=_librechat_parents(nodes, id_by_pointer),
+        leaf=next(filter(None, reversed(stated_ids)), None),
+        model=text_in(options, "model") or text_in(conversation, "model"),
+    )
     prompts = [
         (f"/options/{field}", {"role": "system", "content": prompt})
         for field in ("promptPrefix", "system", "instructions")
         if (prompt := text_in(options, field))
     ]
-    branch_pointers = [pointer_by_id[message_id] for message_id in branch]
-    messages = [
-        (node_pointer, _librechat_message(nodes[node_pointer])) for node_pointer in branch_pointers
-    ]
-    return ExportedRun(
-        value=conversation,
-        messages=[*prompts, *messages],
-        pointer=pointer,
-        native_id=text_in(conversation, "conversationId"),
-        meta=TraceMeta(model=text_in(options, "model") or text_in(conversation, "model")),
-        problems=_librechat_problems(branch, id_by_pointer),
-    )
-
-
-def _librechat_problems(branch: Sequence[str], id_by_pointer: Mapping[str, str]) -> list[str]:
-    """Return problems with the number of messages outside of a branch."""
+    shown_pointers = {node_pointer for node_pointer, _message in run.messages}
     omitted_without_id = sum(
-        pointer == message_id
-        for pointer, message_id in id_by_pointer.items()
-        if message_id not in branch
+        node_pointer == message_id and node_pointer not in shown_pointers
+        for node_pointer, message_id in id_by_pointer.items()
     )
-    problems = branch_problems(len(id_by_pointer) - len(branch) - omitted_without_id)
+    problems = branch_problems(len(nodes) - len(shown_pointers) - omitted_without_id)
     if omitted_without_id:
         problems.append(f"{counted(omitted_without_id, 'message')} without `messageId` left out")
-    return problems
+    return replace(
+        run,
+        messages=[*prompts, *run.messages],
+        native_id=text_in(conversation, "conversationId"),
+        problems=problems,
+    )
 
 
 def _librechat_parents(
@@ -568,10 +556,9 @@ def _semantic_kernel_runs(document: object) -> Iterable[ExportedRun]:
     return (
         ExportedRun(
             value=history.run,
-            messages=[
-                (f"{history.steps_pointer}/{index}", _semantic_kernel_message(message))
-                for index, message in enumerate(history.steps)
-            ],
+            messages=messages_of_each(
+                history.steps, history.steps_pointer, _semantic_kernel_messages
+            ),
             pointer=history.run_pointer,
         )
         for history in step_lists(document, _KERNEL_LISTS, _is_semantic_kernel_message)
@@ -601,17 +588,15 @@ def _normalized_fields(value: object) -> Fields:
     }
 
 
-def _semantic_kernel_message(message: object) -> object:
-    """Return a message in chat form; any value that is no object unchanged."""
-    if not isinstance(message, Mapping):
-        return message
+def _semantic_kernel_messages(message: Fields, pointer: str) -> Messages:
+    """Yield a message in chat form."""
     fields = _normalized_fields(message)
     role = fields.get("role")
     role_name = text_in(_normalized_fields(role), "label") or as_text(role) or "assistant"
     blocks = list(_content_blocks(items_of(fields.get("items"))))
     metadata = _normalized_fields(fields.get("metadata"))
     usage = _normalized_fields(metadata.get("usage"))
-    return {
+    chat = {
         "role": role_name.lower(),
         "name": first_in(fields, "authorname", "name"),
         "content": blocks or fields.get("content"),
@@ -624,6 +609,7 @@ def _semantic_kernel_message(message: object) -> object:
             ),
         },
     }
+    yield pointer, chat
 
 
 def _content_blocks(items: Sequence[object]) -> Iterator[object]:

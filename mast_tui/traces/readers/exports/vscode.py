@@ -223,25 +223,26 @@ def _part_messages(
     ]
     for kind, group in groupby(located_parts, lambda located_part: _group_of(located_part[1])):
         parts = list(group)
-        if kind == "text":
-            texts = []
-            for _pointer, part in parts:
-                text = _text_of(part)
-                is_repeated = bool(rounds) and _shown_text(text, part) in round_text
-                if not is_repeated:
-                    texts.append(text)
-            if joined_text := "".join(texts).strip():
-                yield parts[0][0], {**shared_fields, "content": joined_text}
-        elif kind == "thinking" and not any(map(_thought_of, rounds)):
-            yield (
-                parts[0][0],
-                {**shared_fields, "reasoning": "".join(_text_of(part) for _, part in parts)},
-            )
-        elif kind in _CALL_KINDS and not has_calls:
-            for part_pointer, part in parts:
-                yield from _call_messages(part, part_pointer, shared_fields)
-        elif kind not in ("thinking", *_CALL_KINDS):
-            unknown_kinds[kind] = None
+        match kind:
+            case "text":
+                texts = []
+                for _pointer, part in parts:
+                    text = _text_of(part)
+                    is_repeated = bool(rounds) and _shown_text(text, part) in round_text
+                    if not is_repeated:
+                        texts.append(text)
+                if joined_text := "".join(texts).strip():
+                    yield parts[0][0], {**shared_fields, "content": joined_text}
+            case "thinking" if not any(map(_thought_of, rounds)):
+                yield (
+                    parts[0][0],
+                    {**shared_fields, "reasoning": "".join(_text_of(part) for _, part in parts)},
+                )
+            case kind if kind in _CALL_KINDS and not has_calls:
+                for part_pointer, part in parts:
+                    yield from _call_messages(part, part_pointer, shared_fields)
+            case kind if kind not in ("thinking", *_CALL_KINDS):
+                unknown_kinds[kind] = None
 
 
 def _shown_text(text: str, part: Fields) -> str:

@@ -135,34 +135,37 @@ class EventWalk:
             depth: The number of events around the list.
         """
         kind = event.get("event")
-        if kind == "span_begin":
-            outer_scope = self._scope_by_span_id.get(
-                as_text(event.get("parent_id")) or "", open_scopes[-1]
-            )
-            span_id = as_text(event.get("id")) or as_text(event.get("span_id"))
-            inner_scope = self._open_scope(event, pointer, outer_scope, span_id)
-            if span_id is not None:
-                self._scope_by_span_id[span_id] = inner_scope
-        elif kind == "span_end":
-            span_id = as_text(event.get("id")) or as_text(event.get("span_id"))
-            self._close_scope(self._scope_by_span_id.get(span_id or ""), event)
-        elif kind == "step":
-            if event.get("action") == "begin":
-                open_scopes.append(self._open_scope(event, pointer, open_scopes[-1], span_id=None))
-            elif len(open_scopes) > 1:
-                self._close_scope(open_scopes.pop(), event)
-        elif kind == "model":
-            self._add_model_call(event, pointer, scope)
-        elif scope.is_grading and kind not in ("error", "sample_limit", "score"):
-            self._add_grading_text(event)
-        elif kind == "tool":
-            self._add_tool_call(event, pointer, scope, depth)
-        elif kind == "subtask":
-            self._add_subtask(event, pointer, scope, depth)
-        elif kind == "input":
-            self._add_input(event, pointer, scope)
-        elif not (isinstance(kind, str) and kind in _SILENT_EVENTS):
-            self._add_log_event(event, pointer, scope)
+        match kind:
+            case "span_begin":
+                outer_scope = self._scope_by_span_id.get(
+                    as_text(event.get("parent_id")) or "", open_scopes[-1]
+                )
+                span_id = as_text(event.get("id")) or as_text(event.get("span_id"))
+                inner_scope = self._open_scope(event, pointer, outer_scope, span_id)
+                if span_id is not None:
+                    self._scope_by_span_id[span_id] = inner_scope
+            case "span_end":
+                span_id = as_text(event.get("id")) or as_text(event.get("span_id"))
+                self._close_scope(self._scope_by_span_id.get(span_id or ""), event)
+            case "step":
+                if event.get("action") == "begin":
+                    open_scopes.append(
+                        self._open_scope(event, pointer, open_scopes[-1], span_id=None)
+                    )
+                elif len(open_scopes) > 1:
+                    self._close_scope(open_scopes.pop(), event)
+            case "model":
+                self._add_model_call(event, pointer, scope)
+            case kind if scope.is_grading and kind not in ("error", "sample_limit", "score"):
+                self._add_grading_text(event)
+            case "tool":
+                self._add_tool_call(event, pointer, scope, depth)
+            case "subtask":
+                self._add_subtask(event, pointer, scope, depth)
+            case "input":
+                self._add_input(event, pointer, scope)
+            case kind if not (isinstance(kind, str) and kind in _SILENT_EVENTS):
+                self._add_log_event(event, pointer, scope)
 
     def _open_scope(
         self, event: Fields, pointer: str, outer_scope: Scope, span_id: str | None
@@ -370,12 +373,13 @@ class EventWalk:
             event = without(event, ("output",))
         piece = _event_piece(event, self._attachments)
 
-        if kind == "score" and scope.is_grading and scope.agent:
-            piece = replace(piece, text=f"scored by {scope.agent}")
-        elif kind == "error":
-            self.error_texts.add(piece.text)
-        elif kind == "sample_limit":
-            self.limit_count += 1
+        match kind:
+            case "score" if scope.is_grading and scope.agent:
+                piece = replace(piece, text=f"scored by {scope.agent}")
+            case "error":
+                self.error_texts.add(piece.text)
+            case "sample_limit":
+                self.limit_count += 1
 
         start, end = _event_times(event)
         context = SpanContext(parent=scope.parent, start=start, end=end)
@@ -438,9 +442,9 @@ def _event_times(event: Fields) -> tuple[float | None, float | None]:
 
 
 def _is_empty_message(message: object) -> bool:
-    if not isinstance(message, Mapping):
-        return False
-    return not any(message.get(name) for name in ("content", "tool_calls", "reasoning"))
+    return isinstance(message, Mapping) and not any(
+        message.get(name) for name in ("content", "tool_calls", "reasoning")
+    )
 
 
 _SILENT_EVENTS: Final = frozenset(

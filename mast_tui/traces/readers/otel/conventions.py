@@ -26,7 +26,7 @@ from mast_tui.traces.readers.json_fields import (
     text_in,
     value_in,
 )
-from mast_tui.traces.readers.otel import claude_code, monocle
+from mast_tui.traces.readers.otel.dialects import with_genai_names
 from mast_tui.traces.readers.otel.spans import (
     OtelSpan,
     SpanEvent,
@@ -402,7 +402,7 @@ def row_of(span: OtelSpan, row_id: str) -> SpanRow | None:
         span: A span with its attributes and events.
         row_id: The id of the row.
     """
-    span = claude_code.with_genai_names(monocle.with_genai_names(span))
+    span = with_genai_names(span)
     span_names = (*span.attributes, *(event.name for event in span.events))
     if not any(name.startswith(_ALL_CONVENTIONS.marks) for name in span_names):
         return None

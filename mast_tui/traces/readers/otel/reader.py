@@ -30,12 +30,12 @@ from mast_tui.traces.readers.json_fields import (
     names,
     text_in,
 )
-from mast_tui.traces.readers.otel import claude_code
 from mast_tui.traces.readers.otel.conventions import (
     CALL_ID_ATTRIBUTES,
     flattened_messages,
     row_of,
 )
+from mast_tui.traces.readers.otel.dialects import claude_event_name, row_of_claude_event
 from mast_tui.traces.readers.otel.spans import (
     Attributes,
     OtelSpan,
@@ -580,7 +580,7 @@ def _runs_by_session(runs: Mapping[str | None, _Run]) -> dict[str | None, _Run]:
     for run in runs.values():
         for log, content in zip(run.logs, run.contents, strict=True):
             run_id = run.trace_id
-            step = claude_code.event_name(log.event)
+            step = claude_event_name(log.event)
             if step is not None:
                 attributes = {**log.raw.resource, **log.event.attributes}
                 run_id = text_in(attributes, "session.id") or run_id
@@ -659,7 +659,7 @@ def _log_row(log: _LogRecord) -> SpanRow | None:
     )
     if log.step is None:
         return row
-    return claude_code.row_of_event(log.step, log.event.attributes, row)
+    return row_of_claude_event(log.step, log.event.attributes, row)
 
 
 def time_of_log(raw: RawRecord) -> float | None:

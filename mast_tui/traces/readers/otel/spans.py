@@ -134,22 +134,21 @@ class OtelSpan:
 
 def looks_like_span(value: object) -> bool:
     """Return whether a JSON value is a span as an OpenTelemetry SDK or Phoenix exports it."""
-    if not isinstance(value, Mapping):
-        return False
-    attributes = fields_of(value.get("attributes"))
+    fields = fields_of(value)
+    attributes = fields_of(fields.get("attributes"))
     # TRAIL's spans, with ``child_spans``, and MLflow's have readers of their own.
-    if "child_spans" in value or any(str(name).startswith("mlflow.") for name in attributes):
+    if "child_spans" in fields or any(str(name).startswith("mlflow.") for name in attributes):
         return False
-    context = _context_of_span(value)
-    has_context = _has_any_field(context, _SPAN_ID_FIELDS) or "context.span_id" in value
+    context = _context_of_span(fields)
+    has_context = _has_any_field(context, _SPAN_ID_FIELDS) or "context.span_id" in fields
     has_ids = has_context or (
-        _has_any_field(value, _SPAN_ID_FIELDS) and _has_any_field(value, _TRACE_ID_FIELDS)
+        _has_any_field(fields, _SPAN_ID_FIELDS) and _has_any_field(fields, _TRACE_ID_FIELDS)
     )
-    has_columns = any(isinstance(name, str) and name.startswith(_COLUMN_PREFIX) for name in value)
+    has_columns = any(isinstance(name, str) and name.startswith(_COLUMN_PREFIX) for name in fields)
     return (
         has_ids
-        and _has_any_field(value, _START_FIELDS)
-        and (has_columns or _has_any_field(value, _ATTRIBUTE_FIELDS))
+        and _has_any_field(fields, _START_FIELDS)
+        and (has_columns or _has_any_field(fields, _ATTRIBUTE_FIELDS))
     )
 
 
@@ -165,14 +164,10 @@ def _has_any_field(value: Fields, names: tuple[str, ...]) -> bool:
 
 def is_phoenix_span(value: object) -> bool:
     """Return whether a span has fields of Phoenix beside those of every OpenTelemetry SDK."""
-    if not isinstance(value, Mapping):
-        return False
-    if "context.span_id" in value:
-        return True
-    kind = value.get("span_kind")
-    if not isinstance(kind, str) or "status_code" not in value:
-        return False
-    return kind.upper() in _OPENINFERENCE_KINDS or kind.upper() == "UNKNOWN"
+    fields = fields_of(value)
+    kind = (as_text(fields.get("span_kind")) or "").upper()
+    has_kind = kind in _OPENINFERENCE_KINDS or kind == "UNKNOWN"
+    return "context.span_id" in fields or ("status_code" in fields and has_kind)
 
 
 def span_of(

@@ -41,8 +41,7 @@ from mast_tui.traces.readers.sessions.streams import (
     GEMINI_STREAM,
     MANAGED_AGENTS,
 )
-from mast_tui.traces.readers.sessions.telemetry import OPENCLAW_TELEMETRY
-from mast_tui.traces.readers.sessions.trees import DROID, PI, QWEN
+from mast_tui.traces.readers.sessions.trees import DROID, OPENCLAW_TELEMETRY, PI, QWEN
 
 FORMATS = tuple(
     SessionReader(session_format)

@@ -264,21 +264,22 @@ class _AcpTranslator:
             span_kind = SpanKind.REASONING if thinks else SpanKind.MESSAGE
             return record_turn(update, THE_MODEL.piece(text, kind=span_kind))
         name = _tool_name(update)
-        if kind == "tool_call":
-            call = {"id": _call_id(update), "arguments": _arguments(update)}
-            return record_turn(update, call_piece(call, "", ASSISTANT, name=name))
-        if kind == "tool_result":
-            status = status_of_word(update.get("status"))
-            output = _output_of(update)
-            call_id = _call_id(update)
-            piece = result_piece(
-                {}, output, key_suffix="", name=name, call_id=call_id, status=status
-            )
-            return record_turn(update, piece)
-        if kind == "plan":
-            entries = map(fields_of, items_of(update.get("entries")))
-            lines = (f"[{entry.get('status')}] {entry.get('content')}" for entry in entries)
-            return record_turn(update, log_piece("\n".join(lines), kind))
+        match kind:
+            case "tool_call":
+                call = {"id": _call_id(update), "arguments": _arguments(update)}
+                return record_turn(update, call_piece(call, "", ASSISTANT, name=name))
+            case "tool_result":
+                status = status_of_word(update.get("status"))
+                output = _output_of(update)
+                call_id = _call_id(update)
+                piece = result_piece(
+                    {}, output, key_suffix="", name=name, call_id=call_id, status=status
+                )
+                return record_turn(update, piece)
+            case "plan":
+                entries = map(fields_of, items_of(update.get("entries")))
+                lines = (f"[{entry.get('status')}] {entry.get('content')}" for entry in entries)
+                return record_turn(update, log_piece("\n".join(lines), kind))
         return unknown_record_turn({**update, "type": kind})
 
 

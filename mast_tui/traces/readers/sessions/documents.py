@@ -216,23 +216,18 @@ _OPENCODE_2_PART: Final = re.compile(r"(text|reasoning)\.(?:delta|ended)|(?:tool
 _OPENCODE_2_STATUSES: Final = {"success": "completed", "failed": "error", "ended": "completed"}
 
 
-def _any_opencode_record(records: Sequence[Fields]) -> bool:
-    """Return whether one record is a message or an event of OpenCode."""
-    for record in records:
-        info = fields_of(record.get("info"))
-        is_message = isinstance(record.get("parts"), list) and isinstance(info.get("role"), str)
-        is_printed_event = "sessionID" in record and isinstance(record.get("part"), Mapping)
-        if is_message or is_printed_event:
-            return True
-        # Events of the server are the third kind of record, messages of OpenCode 2 the fourth.
-        kind, _properties = _opencode_event(record)
-        is_event = kind.startswith(("message.", _OPENCODE_2_EVENT))
-        if is_event and _opencode_session_of(record) is not None:
-            return True
-        has_provider = "providerID" in fields_of(record.get("model"))
-        if has_provider and isinstance(record.get("content"), list):
-            return True
-    return False
+def _is_opencode_record(record: Fields) -> bool:
+    """Return whether a record is a message or an event of OpenCode."""
+    info = fields_of(record.get("info"))
+    is_message = isinstance(record.get("parts"), list) and isinstance(info.get("role"), str)
+    is_printed_event = "sessionID" in record and isinstance(record.get("part"), Mapping)
+    # Events of the server are the third kind of record, messages of OpenCode 2 the fourth.
+    kind, _properties = _opencode_event(record)
+    is_event = kind.startswith(("message.", _OPENCODE_2_EVENT))
+    is_event_of_session = is_event and _opencode_session_of(record) is not None
+    has_provider = "providerID" in fields_of(record.get("model"))
+    is_new_message = has_provider and isinstance(record.get("content"), list)
+    return is_message or is_printed_event or is_event_of_session or is_new_message
 
 
 def _opencode_event(record: Fields) -> tuple[str, Fields]:
@@ -414,21 +409,22 @@ def _opencode_part_pieces(part: Fields, pointer: str, speaker: Speaker) -> list[
     """Return the pieces of a part of a message, under its JSON pointer."""
     kind = kind_of(part)
     start = unix_seconds(fields_of(part.get("time")).get("start"))
-    if kind in _OPENCODE_SILENT_TYPES:
-        return []
-    if kind in ("text", "reasoning"):
-        is_written_by_program = part.get("synthetic") is True
-        if is_written_by_program and speaker.role is Role.USER:
-            speaker = SYSTEM
-        span_kind = SpanKind.REASONING if kind == "reasoning" else SpanKind.MESSAGE
-        piece = speaker.piece(content_text(part.get("text")), pointer, kind=span_kind)
-        return [replace(piece, start=start)]
-    if kind == "tool":
-        return _opencode_tool_pieces(part, pointer)
-    if kind == "file":
-        return [speaker.piece(file_note(part) or "[file]", pointer)]
-    if kind in ("compaction", "retry", "subtask"):
-        return list(log_turn(part, "prompt", "description", failed=kind == "retry").pieces)
+    match kind:
+        case kind if kind in _OPENCODE_SILENT_TYPES:
+            return []
+        case "text" | "reasoning":
+            is_written_by_program = part.get("synthetic") is True
+            if is_written_by_program and speaker.role is Role.USER:
+                speaker = SYSTEM
+            span_kind = SpanKind.REASONING if kind == "reasoning" else SpanKind.MESSAGE
+            piece = speaker.piece(content_text(part.get("text")), pointer, kind=span_kind)
+            return [replace(piece, start=start)]
+        case "tool":
+            return _opencode_tool_pieces(part, pointer)
+        case "file":
+            return [speaker.piece(file_note(part) or "[file]", pointer)]
+        case "compaction" | "retry" | "subtask":
+            return list(log_turn(part, "prompt", "description", failed=kind == "retry").pieces)
     problem = f"unknown part type `{kind}`"
     return [replace(json_log_piece(part, pointer, name=kind or None), problem=problem)]
 
@@ -461,7 +457,7 @@ OPENCODE: Final = SessionFormat(
     name="opencode",
     system="opencode",
     typical_bytes=(b'"parts"', b'"sessionID"', b'"providerID"'),
-    recognises=_any_opencode_record,
+    recognises=lambda records: any(map(_is_opencode_record, records)),
     make_translator=stateless(_opencode_turn),
     select_records=_whole_opencode_messages,
     list_paths=("messages", "data"),
@@ -551,31 +547,32 @@ class _ClineTranslator:
     def _pieces_of_kind(self, kind: str, record: Fields) -> list[Piece]:
         """Return the pieces of a message of this kind."""
         text = content_text(record.get("text"))
-        if kind == "api_req_started":
-            return self._request_pieces(fields_of(value_in(text)))
-        if kind in _CLINE_SILENT_KINDS:
-            return []
-        if kind == "command_output":
-            return self._command_output_pieces(record)
-        if kind in _CLINE_ERROR_KINDS:
-            return [log_piece(text, kind, failed=True)]
-        if kind in ("task", "user_feedback", "user_feedback_diff"):
-            return [USER.piece(text)]
-        if kind == "reasoning":
-            thought = text or content_text(record.get("reasoning"))
-            return [THE_MODEL.piece(thought, kind=SpanKind.REASONING)]
-        if kind in ("tool", "use_mcp_server", "browser_action", "browser_action_launch"):
-            return self._tool_pieces(kind, text)
-        if kind == "command":
-            return [self._new_call("command", {"command": text})]
-        if kind in ("mcp_server_response", "browser_action_result", "codebase_search_result"):
-            self._close_last_call()
-            return [result_piece({}, text, key_suffix="")]
-        if kind == "text" and not self._has_pieces:
-            # In newer versions the user's task is the first text.
-            return [USER.piece(text)]
-        if kind in ("text", "completion_result", "followup", "plan_mode_respond"):
-            return [THE_MODEL.piece(_cline_question_text(text))]
+        match kind:
+            case "api_req_started":
+                return self._request_pieces(fields_of(value_in(text)))
+            case kind if kind in _CLINE_SILENT_KINDS:
+                return []
+            case "command_output":
+                return self._command_output_pieces(record)
+            case kind if kind in _CLINE_ERROR_KINDS:
+                return [log_piece(text, kind, failed=True)]
+            case "task" | "user_feedback" | "user_feedback_diff":
+                return [USER.piece(text)]
+            case "reasoning":
+                thought = text or content_text(record.get("reasoning"))
+                return [THE_MODEL.piece(thought, kind=SpanKind.REASONING)]
+            case "tool" | "use_mcp_server" | "browser_action" | "browser_action_launch":
+                return self._tool_pieces(kind, text)
+            case "command":
+                return [self._new_call("command", {"command": text})]
+            case "mcp_server_response" | "browser_action_result" | "codebase_search_result":
+                self._close_last_call()
+                return [result_piece({}, text, key_suffix="")]
+            case "text" if not self._has_pieces:
+                # In newer versions the user's task is the first text.
+                return [USER.piece(text)]
+            case "text" | "completion_result" | "followup" | "plan_mode_respond":
+                return [THE_MODEL.piece(_cline_question_text(text))]
         text = text or text_in(fields_of(record.get("contextCondense")), "summary") or ""
         return [log_piece(text, kind)] if text else []
 

@@ -145,25 +145,26 @@ class _KimiTranslator:
             payload = fields_of(fields_of(record.get("message")).get("payload"))
             return _turn_of_wire_message(record, wire_type, payload)
         kind = kind_of(record)
-        if kind in ("config.update", "profile.bind"):
-            return self._system_prompt_turn(record)
-        if kind == "turn.prompt":
-            text = output_text(record.get("input"))
-            is_shown_in_context = text in self._context_prompts
-            return None if is_shown_in_context else record_turn(record, USER.piece(text))
-        if kind == "context.append_message":
-            return record_turn(
-                record, *self._message_pieces(record, fields_of(record.get("message")))
-            )
-        if kind == "context.append_loop_event":
-            return self._step_event_turn(record, fields_of(record.get("event")))
-        if kind == "turn.cancel":
-            return log_turn(record, "reason", failed=True)
-        if kind == "context.apply_compaction":
-            return log_turn(record, "summary")
-        if kind == "permission.record_approval_result":
-            decision = fields_of(record.get("result")).get("decision")
-            return None if decision == "approved" else log_turn(record, failed=True)
+        match kind:
+            case "config.update" | "profile.bind":
+                return self._system_prompt_turn(record)
+            case "turn.prompt":
+                text = output_text(record.get("input"))
+                is_shown_in_context = text in self._context_prompts
+                return None if is_shown_in_context else record_turn(record, USER.piece(text))
+            case "context.append_message":
+                return record_turn(
+                    record, *self._message_pieces(record, fields_of(record.get("message")))
+                )
+            case "context.append_loop_event":
+                return self._step_event_turn(record, fields_of(record.get("event")))
+            case "turn.cancel":
+                return log_turn(record, "reason", failed=True)
+            case "context.apply_compaction":
+                return log_turn(record, "summary")
+            case "permission.record_approval_result":
+                decision = fields_of(record.get("result")).get("decision")
+                return None if decision == "approved" else log_turn(record, failed=True)
         return None if kind in _KIMI_SILENT_TYPES else unknown_record_turn(record)
 
     def _system_prompt_turn(self, record: Fields) -> Turn | None:
@@ -178,16 +179,19 @@ class _KimiTranslator:
         """Return the pieces of a message that was added to the model's context."""
         role = message.get("role")
         content = message.get("content")
-        if role == "tool":
-            return [result_piece(message, output_text(content), key_suffix="")]
-        if role == "user":
-            origin = fields_of(message.get("origin"))
-            # A sub-agent's user is the agent that starts it.
-            is_by_user = origin.get("kind") in (None, "user") or origin.get("name") == "subagent"
-            text = output_text(content)
-            return [user_prompt_piece(text) if is_by_user else SYSTEM.piece(text)]
-        if role == "system":
-            return [SYSTEM.piece(output_text(content))]
+        match role:
+            case "tool":
+                return [result_piece(message, output_text(content), key_suffix="")]
+            case "user":
+                origin = fields_of(message.get("origin"))
+                # A sub-agent's user is the agent that starts it.
+                is_by_user = (
+                    origin.get("kind") in (None, "user") or origin.get("name") == "subagent"
+                )
+                text = output_text(content)
+                return [user_prompt_piece(text) if is_by_user else SYSTEM.piece(text)]
+            case "system":
+                return [SYSTEM.piece(output_text(content))]
         agent = _kimi_agent(record)
         parts = content if isinstance(content, list) else [content]
         pieces = [piece for part in parts for piece in _kimi_part_pieces(part, agent)]
@@ -199,13 +203,14 @@ class _KimiTranslator:
         """Return the turn of an event in a step."""
         agent = _kimi_agent(record)
         kind = kind_of(event)
-        if kind == "content.part":
-            return record_turn(record, *_kimi_part_pieces(event.get("part"), agent))
-        if kind == "tool.call":
-            return record_turn(record, call_piece(event, "", agent))
-        if kind == "tool.result":
-            result = fields_of(event.get("result"))
-            return record_turn(record, _kimi_result(result, name_in(event, "toolCallId")))
+        match kind:
+            case "content.part":
+                return record_turn(record, *_kimi_part_pieces(event.get("part"), agent))
+            case "tool.call":
+                return record_turn(record, call_piece(event, "", agent))
+            case "tool.result":
+                result = fields_of(event.get("result"))
+                return record_turn(record, _kimi_result(result, name_in(event, "toolCallId")))
         return None if kind in ("step.begin", "step.end") else unknown_record_turn(record)
 
 
@@ -541,18 +546,14 @@ VSCODE_DEBUG_LOG: Final = SessionFormat(
 )
 
 
-def _any_droid_event(records: Sequence[Fields]) -> bool:
-    """Return whether one record is an event or a message of Droid's stream."""
-    for record in records:
-        if "sessionId" not in record and "session_id" not in record:
-            continue
-        kind = kind_of(record)
-        has_event_fields = bool({"toolName", "toolId", "value", "finalText"} & record.keys())
-        if kind in ("tool_call", "tool_result", "completion") and has_event_fields:
-            return True
-        if kind == "message" and isinstance(record.get("role"), str) and "text" in record:
-            return True
-    return False
+def _is_droid_event(record: Fields) -> bool:
+    """Return whether a record is an event or a message of Droid's stream."""
+    kind = kind_of(record)
+    has_session = "sessionId" in record or "session_id" in record
+    has_event_fields = bool({"toolName", "toolId", "value", "finalText"} & record.keys())
+    is_event = kind in ("tool_call", "tool_result", "completion") and has_event_fields
+    is_message = kind == "message" and isinstance(record.get("role"), str) and "text" in record
+    return has_session and (is_event or is_message)
 
 
 def _droid_event_turn(record: Fields) -> Turn | None:
@@ -603,7 +604,7 @@ DROID_STREAM: Final = SessionFormat(
     name="droid-stream",
     system="factory-droid",
     typical_bytes=(b'"tool_call"', b'"tool_result"', b'"completion"', b'"text"'),
-    recognises=_any_droid_event,
+    recognises=lambda records: any(map(_is_droid_event, records)),
     make_translator=stateless(_droid_event_turn),
     fact_paths={"id": "sessionId session_id", "model": "model"},
     session_of=lambda record: text_at(record, "sessionId session_id"),

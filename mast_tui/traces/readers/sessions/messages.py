@@ -101,18 +101,21 @@ def _goose_message(record: Fields) -> Fields:
 def _any_goose_record(records: Sequence[Fields]) -> bool:
     """Return whether one record has the shape of Goose's messages, or is under Goose's header."""
     has_header = any("working_dir" in record and "role" not in record for record in records)
-    for record in map(_goose_message, records):
-        if has_header and isinstance(record.get("role"), str) and "content" in record:
-            return True
-        nested_message = fields_of(record.get("message"))
-        if kind_of(record) == "message" and "created" in nested_message and "id" not in record:
-            return True
-        part_types = map(kind_of, items_of((nested_message or record).get("content")))
-        # A message of Goose has a time, or is in a record of the type ``message``.
-        has_shape_of_goose = "created" in record or kind_of(record) == "message"
-        if has_shape_of_goose and not _GOOSE_PART_TYPES.isdisjoint(part_types):
-            return True
-    return False
+    return any(
+        _is_goose_message(record)
+        or (has_header and isinstance(record.get("role"), str) and "content" in record)
+        for record in map(_goose_message, records)
+    )
+
+
+def _is_goose_message(record: Fields) -> bool:
+    """Return whether a record has the time of Goose's messages, or one of their parts."""
+    nested_message = fields_of(record.get("message"))
+    is_wrapped = kind_of(record) == "message"
+    part_types = map(kind_of, items_of((nested_message or record).get("content")))
+    has_part_of_goose = not _GOOSE_PART_TYPES.isdisjoint(part_types)
+    has_time_of_goose = is_wrapped and "created" in nested_message and "id" not in record
+    return has_time_of_goose or (has_part_of_goose and (is_wrapped or "created" in record))
 
 
 def _goose_translator(session: SessionContext) -> Translator:
@@ -240,12 +243,13 @@ def _any_grok_record(records: Sequence[Fields]) -> bool:
 def _grok_turn(record: Fields) -> Turn:
     """Return the turn of a record of Grok; the program's own messages are the system's."""
     kind = kind_of(record)
-    if kind == "backend_tool_call":
-        return _grok_backend_call(record)
-    if kind == "tool_result":
-        return record_turn(record, result_piece(record, record.get("content"), ""))
-    if kind == "reasoning":
-        return turn_without_empty_pieces(record, turn_of(record).pieces)
+    match kind:
+        case "backend_tool_call":
+            return _grok_backend_call(record)
+        case "tool_result":
+            return record_turn(record, result_piece(record, record.get("content"), ""))
+        case "reasoning":
+            return turn_without_empty_pieces(record, turn_of(record).pieces)
     if kind not in ("system", "user", "assistant", "tool_result"):
         return unknown_record_turn(record)
     message = {**without(record, ("type",)), "role": kind}

@@ -446,15 +446,15 @@ class ShownHistory:
         A short text may occur twice. So it is known only beside the same part before or after it.
         """
         part = parts[part_index]
-        if part.content not in self.shown_contents:
-            return False
-        if part.piece.kind is SpanKind.TOOL_CALL or len(part.piece.text) >= _UNMISTAKABLE_CHARS:
-            return True
-        if (previous_content, part.content) in self._neighbours:
-            return True
         next_index = part_index + 1
         next_content = parts[next_index].content if next_index < len(parts) else _NO_CONTENT_NUMBER
-        return (part.content, next_content) in self._neighbours
+        is_unmistakable = len(part.piece.text) >= _UNMISTAKABLE_CHARS
+        return part.content in self.shown_contents and (
+            is_unmistakable
+            or part.piece.kind is SpanKind.TOOL_CALL
+            or (previous_content, part.content) in self._neighbours
+            or (part.content, next_content) in self._neighbours
+        )
 
 
 def _is_turn(part: MessagePart) -> bool:

@@ -113,13 +113,10 @@ def is_system(message: Message) -> bool:
 
 def has_answer(value: object) -> bool:
     """Return whether a value has the shape of a model's response, as a client receives it."""
-    if not isinstance(value, Mapping):
-        return False
-    if isinstance(value.get("choices"), list) or isinstance(value.get("generations"), list):
-        return True
-    return value.get("object") == "response" or (
-        value.get("type") == "message" and value.get("role") == "assistant"
-    )
+    fields = fields_of(value)
+    has_choices = any(isinstance(fields.get(name), list) for name in ("choices", "generations"))
+    is_message = fields.get("type") == "message" and fields.get("role") == "assistant"
+    return has_choices or is_message or fields.get("object") == "response"
 
 
 def instructions_in(value: object) -> object:

@@ -661,11 +661,10 @@ def _is_same_execution(outer_row: SpanRow, row: SpanRow) -> bool:
     """Return whether a tool's row within another is the same execution, recorded twice."""
     has_same_name = row.name == outer_row.name
     has_same_id = row.call_id is not None and row.call_id == outer_row.call_id
-    if not has_same_name and not (has_same_id and row.output is None):
-        return False
-    if row.input is None:
-        return True
-    return canonical_arguments(outer_row.input) == canonical_arguments(row.input)
+    is_same_call = has_same_name or (has_same_id and row.output is None)
+    return is_same_call and (
+        row.input is None or canonical_arguments(outer_row.input) == canonical_arguments(row.input)
+    )
 
 
 _NO_OUTPUTS: Final = (None, "null", "None")
@@ -744,8 +743,7 @@ def occurs_in(text: str, texts: Iterable[str]) -> bool:
 
 def _is_result_part(value: object) -> bool:
     """Return whether a value is a text part, or a part of a result of Bedrock."""
-    if not isinstance(value, Mapping):
-        return False
-    if value.get("type") == "text" or value.keys() == {"text"}:
-        return isinstance(value.get("text"), str)
-    return value.keys() == {"json"}
+    fields = fields_of(value)
+    if fields.get("type") == "text" or fields.keys() == {"text"}:
+        return isinstance(fields.get("text"), str)
+    return fields.keys() == {"json"}

@@ -345,16 +345,15 @@ def _agent_in_metadata(metadata: object, kind: RowKind) -> str | None:
     LangGraph names the nested nodes around a call. The second innermost node is the agent. A single
     node is the agent of a model's call only.
     """
-    if not isinstance(metadata, Mapping):
-        return None
-    if name := text_in(metadata, *_AGENT_FIELDS):
+    fields = fields_of(metadata)
+    if name := text_in(fields, *_AGENT_FIELDS):
         return _call_name(name)
     # The path through LangGraph's nested graphs is, for example, researcher:<id>|model:<id>
-    path = as_text(metadata.get("langgraph_checkpoint_ns"))
-    nodes = [node.partition(":")[0] for node in path.split("|")] if path else []
+    path = as_text(fields.get("langgraph_checkpoint_ns")) or ""
+    nodes = [node.partition(":")[0] for node in path.split("|")]
     if len(nodes) > 1 and nodes[-2].strip():
         return _call_name(nodes[-2])
-    node = as_text(metadata.get("langgraph_node")) if kind is RowKind.MODEL else None
+    node = as_text(fields.get("langgraph_node")) if kind is RowKind.MODEL else None
     return _call_name(node) if node else None
 
 

@@ -167,9 +167,10 @@ def _is_trace(vendor: Vendor, value: object) -> bool:
     first_records = [record for _pointer, record in listed_records]
     if any(_has_required_paths(record, vendor.required_paths) for record in first_records):
         return True
-    if not vendor.required_fact_paths:
-        return False
-    return _has_required_paths(_facts_of_trace(vendor, value), vendor.required_fact_paths)
+    facts = _facts_of_trace(vendor, value)
+    return bool(vendor.required_fact_paths) and _has_required_paths(
+        facts, vendor.required_fact_paths
+    )
 
 
 def _listed_records(vendor: Vendor, trace: object) -> Iterator[tuple[str, object]]:
