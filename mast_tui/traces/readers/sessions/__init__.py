@@ -5,6 +5,7 @@ format, define it in a module of this folder and add it to ``FORMATS``.
 """
 
 from mast_tui.traces.readers.sessions.acp import ACP
+from mast_tui.traces.readers.sessions.crewai import CREWAI_EVENTS
 from mast_tui.traces.readers.sessions.deepseek import DEEPSEEK_HARNESS
 from mast_tui.traces.readers.sessions.documents import (
     ANTIGRAVITY,
@@ -49,6 +50,7 @@ FORMATS = tuple(
     for session_format in (
         DEEPSEEK_HARNESS,
         HOOKS,
+        CREWAI_EVENTS,
         QWEN,
         PI,
         DROID,
