@@ -273,16 +273,22 @@ KIMI: Final = SessionFormat(
 
 
 _COPILOT_SILENT_TYPES: Final = name_set("""
-    session.start session.resume session.model_change session.auto_mode_resolved session.idle
-    session.usage_checkpoint session.mode_changed session.title_changed session.usage_info
-    session.workspace_file_changed session.plan_changed session.context_changed assistant.turn_start
-    assistant.turn_end assistant.intent assistant.message_delta assistant.reasoning_delta
-    assistant.streaming_delta hook.start tool.execution_progress tool.execution_partial_result
-    tool.user_requested user_message.transformed pending_messages.modified permission.requested
-    permission.completed session.tools_updated session.background_tasks_changed
-    session.mcp_server_status_changed session.mcp_servers_loaded session.managed_settings_resolved
-    model.call_start assistant.message_start assistant.idle
+    session.start session.resume session.model_change session.idle session.usage_checkpoint
+    session.usage_info assistant.intent hook.start tool.execution_partial_result tool.user_requested
+    user_message.transformed pending_messages.modified permission.requested permission.completed
+    assistant.idle
 """)
+_COPILOT_SILENT_SUFFIXES: Final = (
+    "_changed",
+    "_delta",
+    "_end",
+    "_loaded",
+    "_progress",
+    "_resolved",
+    "_start",
+    "_updated",
+)
+"""The ends of the types of changed settings, and of parts of a later event."""
 _COPILOT_FAILURE_TYPES: Final = name_set("""
     session.error abort hook.end subagent.failed model.call_failure
 """)
@@ -348,7 +354,8 @@ class _CopilotTranslator:
             return None
         is_successful_hook = kind == "hook.end" and data.get("success") is not False
         is_successful_call = kind == "model.call_finished" and data.get("outcome") == "success"
-        if kind in _COPILOT_SILENT_TYPES or is_successful_hook or is_successful_call:
+        is_silent = kind in _COPILOT_SILENT_TYPES or kind.endswith(_COPILOT_SILENT_SUFFIXES)
+        if is_silent or is_successful_hook or is_successful_call:
             return None
         if "data" not in record:  # the result that ``copilot --output-format json`` prints last
             return unknown_record_turn(record)
