@@ -209,7 +209,12 @@ class _KimiTranslator:
         return None if kind in ("step.begin", "step.end") else unknown_record_turn(record)
 
 
-_WIRE_LOG_TYPES: Final = name_set("CompactionBegin CompactionEnd HookTriggered HookResolved")
+_WIRE_SILENT_TYPES: Final = name_set("""
+    TurnEnd StepBegin StatusUpdate ToolCallPart MCPLoadingBegin MCPLoadingEnd MCPServerSnapshot
+    MCPStatusSnapshot ApprovalRequest QuestionRequest ToolCallRequest HookRequest HookResponse
+""")
+_WIRE_FAILURE_TYPES: Final = name_set("ApprovalResponse StepInterrupted StepRetry")
+_WIRE_TEXT_FIELDS: Final = ("content", "body", "feedback", "question", "response")
 
 
 def _turn_of_wire_message(record: Fields, kind: str, payload: Fields) -> Turn | None:
@@ -227,12 +232,14 @@ def _turn_of_wire_message(record: Fields, kind: str, payload: Fields) -> Turn | 
         case "SubagentEvent":
             event = fields_of(payload.get("event"))
             return _turn_of_wire_message(record, kind_of(event), fields_of(event.get("payload")))
-        case "StepInterrupted":
-            text = dump_text(payload) if payload else kind
-            return record_turn(record, log_piece(text, kind, failed=True))
-    if kind in _WIRE_LOG_TYPES and payload:
-        return record_turn(record, log_piece(dump_text(payload), kind))
-    return None
+        case "ApprovalResponse" if payload.get("response") != "reject":
+            return None
+        case "StepInterrupted" if not payload:
+            return record_turn(record, log_piece(kind, kind, failed=True))
+    if kind in _WIRE_SILENT_TYPES or not payload:
+        return None
+    text = text_in(payload, *_WIRE_TEXT_FIELDS) or dump_text(payload)
+    return record_turn(record, log_piece(text, kind, failed=kind in _WIRE_FAILURE_TYPES))
 
 
 def _kimi_result(result: Fields, call_id: str | None) -> Piece:
