@@ -38,6 +38,7 @@ from mast_tui.traces.readers.sessions.engine import (
     SessionContext,
     SessionFormat,
     SessionRecord,
+    new_pieces,
     record_turn,
     turn_without_empty_pieces,
 )
@@ -81,8 +82,8 @@ class _CrewTranslator:
         self._prompt_counts: Counter[str] = Counter()
         self._last_output = ""
         messages = (message for record in session.values for _, message in _messages_of(record))
-        prompts = dict.fromkeys(content_text(message.get("content")) for message in messages)
-        self._prompts = "\n".join(prompts)
+        texts = dict.fromkeys(content_text(message.get("content")) for message in messages)
+        self._prompt_text = "\n".join(texts)
 
     def __call__(self, record: Fields) -> Turn | None:
         """Return the turn of an event that is shown."""
@@ -92,11 +93,12 @@ class _CrewTranslator:
         match kind:
             case "task_started":
                 task = fields_of(record.get("task")) or record
-                is_in_prompt = (text_in(task, "description") or "") in self._prompts
+                is_in_prompt = (text_in(task, "description") or "") in self._prompt_text
                 text = "" if is_in_prompt else texts_in(task, "description", "expected_output")
                 return turn_without_empty_pieces(record, [USER.piece(text)])
             case "llm_call_started":
-                return turn_without_empty_pieces(record, self._new_prompts(record, speaker))
+                prompts = new_pieces(self._prompts_of(record, speaker), self._prompt_counts)
+                return turn_without_empty_pieces(record, prompts)
             case "llm_call_completed":
                 tokens = usage_tokens(record.get("usage"), "prompt_tokens", "completion_tokens")
                 pieces = self._answer_pieces(record.get("response"), speaker)
@@ -133,19 +135,14 @@ class _CrewTranslator:
         self._shown_texts.add(text)
         return "" if is_shown else text
 
-    def _new_prompts(self, record: Fields, speaker: Speaker) -> Iterator[Piece]:
-        """Yield the messages of a model call that no earlier event has."""
+    def _prompts_of(self, record: Fields, speaker: Speaker) -> Iterator[Piece]:
+        """Yield the messages of a model call without the answers and results before it."""
         answers = tuple(self._shown_texts - {""})
-        counts: Counter[str] = Counter()
         for pointer, message in _messages_of(record):
             role = message.get("role")
             text = content_text(message.get("content"))
             # The loop of an agent appends the result of a tool to the answer.
-            if role == "tool" or (role == "assistant" and text.startswith(answers)):
-                continue
-            counts[text] += 1
-            if counts[text] > self._prompt_counts[text]:
-                self._prompt_counts[text] = counts[text]
+            if role != "tool" and not (role == "assistant" and text.startswith(answers)):
                 author = {"system": SYSTEM, "assistant": speaker}.get(str(role), USER)
                 yield author.piece(text, pointer)
 
