@@ -342,9 +342,13 @@ DEEPEVAL: Final = Vendor(
     name="deepeval",
     marks=((b'"baseSpans"',), (b'"llmSpans"',)),
     required_paths=(("uuid",), ("type",), ("startTime",)),
-    containers=("traces",),
+    containers=("traces", "testCases"),
     allows_bare_records=False,
-    record_lists=("agentSpans", "baseSpans", "llmSpans", "toolSpans", "retrieverSpans"),
+    record_lists=names("""
+        agentSpans baseSpans llmSpans toolSpans retrieverSpans trace/agentSpans trace/baseSpans
+        trace/llmSpans trace/toolSpans trace/retrieverSpans
+    """),
+    fact_paths=("trace",),
     trace_id=("uuid",),
     fields=Fields(
         id=("uuid",),
