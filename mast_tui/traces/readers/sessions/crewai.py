@@ -79,6 +79,7 @@ class _CrewTranslator:
 
     def __init__(self, session: SessionContext) -> None:
         self._shown_texts: set[str] = set()
+        self._answers: list[str] = []
         self._prompt_counts: Counter[str] = Counter()
         self._last_output = ""
         messages = (message for record in session.values for _, message in _messages_of(record))
@@ -137,7 +138,7 @@ class _CrewTranslator:
 
     def _prompts_of(self, record: Fields, speaker: Speaker) -> Iterator[Piece]:
         """Yield the messages of a model call without the answers and results before it."""
-        answers = tuple(self._shown_texts - {""})
+        answers = tuple(self._answers)
         for pointer, message in _messages_of(record):
             role = message.get("role")
             text = content_text(message.get("content"))
@@ -149,7 +150,8 @@ class _CrewTranslator:
     def _answer_pieces(self, answer: object, speaker: Speaker) -> Iterator[Piece]:
         """Yield an answer, unless it is the output of a tool; calls have events of their own."""
         text = "" if isinstance(answer, list) else dump_text(answer).strip()
-        if text != self._last_output:
+        if text and text != self._last_output:
+            self._answers.append(text)
             self._shown_texts.add(text)
             yield speaker.piece(text)
 
