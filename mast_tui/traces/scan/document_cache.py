@@ -20,7 +20,7 @@ from mast_tui.traces.io.private_files import make_private, remove_least_used
 from mast_tui.traces.io.regular_files import open_regular
 from mast_tui.traces.readers.plugins import reader_metadata_folders
 
-_READING_VERSION: Final = 26
+_READING_VERSION: Final = 27
 """A number to raise when a cache's content or a reader's result changes between releases."""
 
 

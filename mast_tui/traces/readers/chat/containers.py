@@ -23,6 +23,7 @@ from mast_tui.traces.readers.json_fields import (
     json_in,
     kind_of,
     located_items,
+    located_objects,
     mostly,
     name_in,
     name_set,
@@ -256,10 +257,32 @@ def _request_messages(record: Fields, pointer: str) -> tuple[str | None, Message
                 return list_field, _oldest_first(located_messages)
             if any(map(_is_cohere_message, items_of(values))):
                 return "message", located_messages + _cohere_prompt(record, pointer)
+            if any("toolCallStates" in fields_of(value) for value in items_of(values)):
+                located_messages = _with_outputs_of_calls(located_messages)
             return list_field, located_messages
     # A request to Cohere's first API without a history.
     prompt = _cohere_prompt(record, pointer) if "preamble" in record else ()
     return ("message", prompt) if prompt else (None, ())
+
+
+def _with_outputs_of_calls(messages: Messages) -> Messages:
+    """Return the messages of Continue with the outputs beside its calls.
+
+    Only its command line has no messages with these outputs.
+    """
+    if any(fields_at(message, "message").get("role") == "tool" for _pointer, message in messages):
+        return messages
+    all_messages: list[tuple[str, object]] = []
+    for pointer, message in messages:
+        all_messages.append((pointer, message))
+        for location, state in located_objects(
+            fields_of(message).get("toolCallStates"), f"{pointer}/toolCallStates"
+        ):
+            status = "error" if state.get("status") == "errored" else None
+            result = {"role": "tool", "toolCallId": state.get("toolCallId"), "status": status}
+            if output := state.get("output"):
+                all_messages.append((location, {**result, "content": output}))
+    return tuple(all_messages)
 
 
 def _cohere_prompt(record: Fields, pointer: str) -> Messages:

@@ -26,6 +26,7 @@ from mast_tui.traces.readers.json_fields import (
     first_in,
     flag_in,
     identifier_in,
+    items_of,
     kind_of,
     name_in,
     name_set,
@@ -34,7 +35,7 @@ from mast_tui.traces.readers.json_fields import (
     snake_fields,
     text_in,
 )
-from mast_tui.traces.result_status import status_of_code, status_of_message
+from mast_tui.traces.result_status import status_of_code, status_of_message, worst_status
 
 ASSISTANT: Final = "assistant"
 """The agent of a model's message without a name."""
@@ -206,7 +207,9 @@ def _status_of_result(result: Fields, content: object) -> SpanStatus:
                 return SpanStatus.ERROR
     if status in ("ok", "success"):
         return SpanStatus.OK
-    return SpanStatus.UNKNOWN
+    # In Microsoft's Agent Framework, each command has an exit code.
+    exit_codes = (fields_of(item).get("exit_code") for item in items_of(content))
+    return worst_status(*map(status_of_code, exit_codes))
 
 
 _ROLE_BY_NAME: Final[Mapping[str, Role]] = {
@@ -320,7 +323,7 @@ def _speaker_of_role_name(role_name: str) -> Speaker:
 PartPieces = Callable[[Fields, str, Speaker], Sequence[Piece]]
 """A function of a part, its JSON pointer and its speaker that returns the part's pieces."""
 
-OUTPUT_FIELDS: Final = ("content", "output", "result", "response", "server_tool_call_response")
+OUTPUT_FIELDS: Final = names("content output result response outputs server_tool_call_response")
 """The fields with the output of a tool, in the parts and records of results."""
 _GOOGLE_CODE_TOOL: Final = "code_execution"
 _THOUGHT_TYPES: Final = name_set("""
@@ -422,6 +425,8 @@ def _maker_by_type(part_type: str, part: Fields) -> PartPieces | None:
         return maker
     if _is_result_type(part_type):
         return _result_pieces
+    if part_type.endswith("_tool_call"):
+        return _hosted_call_pieces
     # Vercel's AI SDK has the name of the tool in the type.
     if "toolCallId" in part and (part_type.startswith("tool-") or part_type == "dynamic-tool"):
         return ui_tool_pieces
@@ -464,11 +469,23 @@ def _call_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece
     return [call_piece(part, pointer, speaker.agent)]
 
 
+def _hosted_call_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
+    """Return a call of Microsoft's Agent Framework that has the tool in its type."""
+    call = {"arguments": message_text(first_in(part, "commands", "inputs")) or None, **part}
+    name = kind_of(part).removesuffix("_tool_call")
+    return [call_piece({**call, "type": name}, pointer, speaker.agent)]
+
+
 def _result_pieces(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Piece]:
     run = fields_of(part.get("run"))
     if run:  # Amp has the result in this object
         part = {**part, "status": run.get("status"), "result": first_in(run, "result", "error")}
-    return [result_piece(part, first_in(part, *OUTPUT_FIELDS), pointer)]
+    output = first_in(part, *OUTPUT_FIELDS)
+    if exception := text_in(part, "exception"):
+        text = output_text(output)
+        output = text if exception in text else f"{text}\n{exception}".lstrip()
+        part = {**part, "is_error": True}
+    return [result_piece(part, output, pointer)]
 
 
 def _error_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
@@ -614,7 +631,8 @@ _MAKER_BY_TYPE: Final = _maker_by_each_name(
         "compaction": _summary_pieces,
         "tool-approval-request tool-approval-response": _log_pieces,
         "tool_approval_request tool_approval_response": _log_pieces,
-        "interrupt_request interrupt_response": _log_pieces,
+        "interrupt_request interrupt_response oauth_consent_request": _log_pieces,
+        "function_approval_request function_approval_response": _log_pieces,
         "summarizationRequested contextLengthExceeded conversationCompacted": _log_pieces,
         "agent_update": _log_pieces,
         "error": _error_pieces,

@@ -224,6 +224,8 @@ def _text_by_type(part: Fields, part_type: object) -> str | None:
     match part_type:
         case "web_search_result":
             return texts_in(part, "title", "url")
+        case "shell_command_output":
+            return texts_in(part, "stdout", "stderr")
         case "tool_reference" | "search_result" if name := name_in(part, "tool_name", "title"):
             return "\n".join(filter(None, (f"[{name}]", message_text(part.get("content")))))
         case "source-url" | "source-document":

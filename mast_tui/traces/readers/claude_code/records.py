@@ -197,9 +197,9 @@ def _attachment_pieces(record: Fields) -> list[Piece]:
 
 def _attachment_text(fields: Fields) -> str:
     """Return the text of an attachment for the model, after the path of its file."""
-    content = fields.get("content", fields.get("addedBlocks"))
+    content = first_in(fields, "content", "addedBlocks", "blockingError")
     while isinstance(content, Mapping):  # The text of a file is nested in several objects.
-        content = content.get("file", content.get("content"))
+        content = first_in(content, "file", "content", "blockingError")
     if isinstance(content, list) and all(isinstance(text, str) for text in content):
         content = "\n".join(content)
     text = (

@@ -196,9 +196,14 @@ def arguments_without_wrapping(value: object) -> object:
     return parsed_value.get("args") or parsed_value.get("kwargs")
 
 
+_DOCUMENTS: Final = names("""
+    retrieval.documents reranker.output_documents gen_ai.retrieval.documents gen_ai.memory.records
+""")
+
+
 def documents_text(span: OtelSpan) -> str | None:
-    """Return the texts of a retriever's or reranker's documents."""
-    for name in ("retrieval.documents", "reranker.output_documents"):
+    """Return the texts of a retriever's or reranker's documents, or of a memory's records."""
+    for name in _DOCUMENTS:
         documents = value_under(span.attributes, name)
         if isinstance(documents, list):
             return "\n\n".join(map(_document_text, documents))
@@ -299,7 +304,7 @@ GEN_AI: Final = Convention(
         model="call_llm chat completion generate generate_content text_completion",
         tool="execute_tool",
         agent="invoke_agent",
-        other="embeddings create_agent invoke_workflow execute_event_loop_cycle",
+        other="embeddings create_agent invoke_workflow execute_event_loop_cycle retrieval",
     ),
     agent=("gen_ai.agent.name",),
     model=("gen_ai.response.model", "gen_ai.request.model"),
@@ -311,6 +316,7 @@ GEN_AI: Final = Convention(
     answer=("gen_ai.output.messages", "gen_ai.completion"),
     arguments=("gen_ai.tool.call.arguments",),
     result=("gen_ai.tool.call.result", "gen_ai.tool.message"),
+    input=("gen_ai.retrieval.query.text", "gen_ai.memory.query.text"),
 )
 OPENLLMETRY: Final = Convention(
     marks=("traceloop.", "llm.request."),
@@ -434,7 +440,7 @@ def row_of(span: OtelSpan, row_id: str) -> SpanRow | None:
                 name=span.text(*_ALL_CONVENTIONS.entity) or span.name,
                 input=_input_of(span),
                 output=_output_of(span) if documents is None else documents,
-                has_readable_output=kind.upper() in _READABLE_KINDS,
+                has_readable_output=kind.upper() in _READABLE_KINDS or documents is not None,
             )
 
 

@@ -5,6 +5,8 @@ format, define it in a module of this folder and add it to ``FORMATS``.
 """
 
 from mast_tui.traces.readers.sessions.acp import ACP
+from mast_tui.traces.readers.sessions.bedrock import BEDROCK_AGENTS
+from mast_tui.traces.readers.sessions.crewai import CREWAI_EVENTS
 from mast_tui.traces.readers.sessions.deepseek import DEEPSEEK_HARNESS
 from mast_tui.traces.readers.sessions.documents import (
     ANTIGRAVITY,
@@ -48,6 +50,8 @@ FORMATS = tuple(
     for session_format in (
         DEEPSEEK_HARNESS,
         HOOKS,
+        CREWAI_EVENTS,
+        BEDROCK_AGENTS,
         QWEN,
         PI,
         DROID,

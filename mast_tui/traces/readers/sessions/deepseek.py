@@ -1,4 +1,4 @@
-"""Sessions of DeepSeek Harness (``dsh``), which are logs of its durable events."""
+"""Sessions of DeepSeek Harness (``dsh``): logs of its durable events, or the events it prints."""
 
 from __future__ import annotations
 
@@ -20,12 +20,15 @@ from mast_tui.traces.readers.chat.pieces import (
 from mast_tui.traces.readers.chat.values import output_text, usage_tokens
 from mast_tui.traces.readers.json_fields import (
     Fields,
+    fields_at,
     fields_of,
+    first_in,
     identifier_in,
     items_of,
     kind_of,
     name_in,
     name_set,
+    text_in,
 )
 from mast_tui.traces.readers.sessions.engine import (
     SYSTEM,
@@ -35,6 +38,7 @@ from mast_tui.traces.readers.sessions.engine import (
     as_system,
     message_turn,
     record_turn,
+    text_at,
 )
 from mast_tui.traces.result_status import status_of_error_flag
 
@@ -47,15 +51,27 @@ _SILENT_TYPES: Final = name_set("""
 """)
 """The types of settings, and of records that repeat the text of another record."""
 _EVENT_TYPES: Final = _SHOWN_TYPES | _SILENT_TYPES
+_PRINTED_METHODS: Final = (None, "session.event")
+"""The methods of shown notifications; a record that is no notification has none."""
 _USER_SOURCES: Final = (None, "user", "human", "coordinator")
 """The sources of a user's messages; the coordinator is the agent that started a sub-agent."""
 _GOOD_OUTCOMES: Final = ("completed", "approved", "allow", None)
 
 
-def _without_parents_history(
+def _event_of(record: Fields) -> Fields:
+    """Return the event that a record is, or that it prints as stream-json or as a notification."""
+    return fields_of(first_in(fields_of(record.get("params")) or record, "event")) or record
+
+
+def _shown_records(
     records: Sequence[SessionRecord], problems: list[Problem]
 ) -> Sequence[SessionRecord]:
-    """Return the records after those that a fork copied from its parent's session."""
+    """Return the events after those that a fork copied from its parent's session."""
+    records = [
+        replace(record, value=_event_of(record.value))
+        for record in records
+        if kind_of(record.value) != "result" and record.value.get("method") in _PRINTED_METHODS
+    ]
     kinds = [kind_of(record.value) for record in records]
     if "session/end-seed" not in kinds:
         return records
@@ -99,6 +115,8 @@ class _HarnessTranslator:
                 return record_turn(record, _call_piece(data), result)
             case "tool/result":
                 return _result_turn(record, data)
+            case "assistant/chunk" if failure := _chunk_failure(data):
+                return record_turn(record, log_piece(failure, kind, failed=True))
             case "request/header":
                 prompt = as_text(fields_of(data.get("header")).get("system"))
                 if prompt is None or prompt == self._system_prompt:
@@ -115,6 +133,11 @@ def _model_turn(record: Fields, data: Fields) -> Turn:
     tokens = usage_tokens(data.get("usage"), input_fields, "outputTokens")
     model = name_in(fields_of(message.get("source")), "model")
     return message_turn(record, {**message, "role": "assistant"}, tokens=tokens, model=model)
+
+
+def _chunk_failure(data: Fields) -> str | None:
+    """Return the message of the failure that ends the parts of a model's message."""
+    return text_in(fields_at(data, "chunk", "reason", "failure"), "message")
 
 
 def _call_piece(data: Fields) -> Piece:
@@ -164,15 +187,16 @@ DEEPSEEK_HARNESS: Final = SessionFormat(
         "createdAt" in record
         if kind_of(record) == "session"
         else kind_of(record) in _EVENT_TYPES and isinstance(record.get("data"), Mapping)
-        for record in records
+        for record in map(_event_of, records)
     ),
     make_translator=_HarnessTranslator,
     repeats_calls=True,
-    select_records=_without_parents_history,
+    select_records=_shown_records,
     list_paths=("events",),
     id_paths="seq",
     fact_paths={
         "id": "session:id",
         "model": "data.message.source.model data.header.config.model",
     },
+    session_of=lambda record: text_at(record, "sessionId params.sessionId"),
 )

@@ -7,6 +7,7 @@ list of records, or one object with such a list.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -170,6 +171,21 @@ _TIME_FIELDS: Final = (
 def record_time(record: Fields) -> float | None:
     """Return the time of a record in Unix seconds."""
     return time_in(record, *_TIME_FIELDS)
+
+
+def new_pieces(pieces: Iterable[Piece], counts: Counter[str]) -> Iterator[Piece]:
+    """Yield the pieces of a request that no earlier request has, as each repeats the conversation.
+
+    Args:
+        pieces: The pieces of all messages in the request.
+        counts: The most occurrences of each text in one request so far, which this updates.
+    """
+    new_counts: Counter[str] = Counter()
+    for piece in pieces:
+        new_counts[piece.text] += 1
+        if new_counts[piece.text] > counts[piece.text]:
+            counts[piece.text] = new_counts[piece.text]
+            yield piece
 
 
 def as_system(pieces: Iterable[Piece]) -> tuple[Piece, ...]:

@@ -214,7 +214,12 @@ class _KimiTranslator:
         return None if kind in ("step.begin", "step.end") else unknown_record_turn(record)
 
 
-_WIRE_LOG_TYPES: Final = name_set("CompactionBegin CompactionEnd HookTriggered HookResolved")
+_WIRE_SILENT_TYPES: Final = name_set("""
+    TurnEnd StepBegin StatusUpdate ToolCallPart MCPLoadingBegin MCPLoadingEnd MCPServerSnapshot
+    MCPStatusSnapshot ApprovalRequest QuestionRequest ToolCallRequest HookRequest HookResponse
+""")
+_WIRE_FAILURE_TYPES: Final = name_set("ApprovalResponse StepInterrupted StepRetry")
+_WIRE_TEXT_FIELDS: Final = ("content", "body", "feedback", "question", "response")
 
 
 def _turn_of_wire_message(record: Fields, kind: str, payload: Fields) -> Turn | None:
@@ -232,12 +237,14 @@ def _turn_of_wire_message(record: Fields, kind: str, payload: Fields) -> Turn | 
         case "SubagentEvent":
             event = fields_of(payload.get("event"))
             return _turn_of_wire_message(record, kind_of(event), fields_of(event.get("payload")))
-        case "StepInterrupted":
-            text = dump_text(payload) if payload else kind
-            return record_turn(record, log_piece(text, kind, failed=True))
-    if kind in _WIRE_LOG_TYPES and payload:
-        return record_turn(record, log_piece(dump_text(payload), kind))
-    return None
+        case "ApprovalResponse" if payload.get("response") != "reject":
+            return None
+        case "StepInterrupted" if not payload:
+            return record_turn(record, log_piece(kind, kind, failed=True))
+    if kind in _WIRE_SILENT_TYPES or not payload:
+        return None
+    text = text_in(payload, *_WIRE_TEXT_FIELDS) or dump_text(payload)
+    return record_turn(record, log_piece(text, kind, failed=kind in _WIRE_FAILURE_TYPES))
 
 
 def _kimi_result(result: Fields, call_id: str | None) -> Piece:
@@ -278,16 +285,22 @@ KIMI: Final = SessionFormat(
 
 
 _COPILOT_SILENT_TYPES: Final = name_set("""
-    session.start session.resume session.model_change session.auto_mode_resolved session.idle
-    session.usage_checkpoint session.mode_changed session.title_changed session.usage_info
-    session.workspace_file_changed session.plan_changed session.context_changed assistant.turn_start
-    assistant.turn_end assistant.intent assistant.message_delta assistant.reasoning_delta
-    assistant.streaming_delta hook.start tool.execution_progress tool.execution_partial_result
-    tool.user_requested user_message.transformed pending_messages.modified permission.requested
-    permission.completed session.tools_updated session.background_tasks_changed
-    session.mcp_server_status_changed session.mcp_servers_loaded session.managed_settings_resolved
-    model.call_start assistant.message_start assistant.idle
+    session.start session.resume session.model_change session.idle session.usage_checkpoint
+    session.usage_info assistant.intent hook.start tool.execution_partial_result tool.user_requested
+    user_message.transformed pending_messages.modified permission.requested permission.completed
+    assistant.idle
 """)
+_COPILOT_SILENT_SUFFIXES: Final = (
+    "_changed",
+    "_delta",
+    "_end",
+    "_loaded",
+    "_progress",
+    "_resolved",
+    "_start",
+    "_updated",
+)
+"""The ends of the types of changed settings, and of parts of a later event."""
 _COPILOT_FAILURE_TYPES: Final = name_set("""
     session.error abort hook.end subagent.failed model.call_failure
 """)
@@ -353,7 +366,8 @@ class _CopilotTranslator:
             return None
         is_successful_hook = kind == "hook.end" and data.get("success") is not False
         is_successful_call = kind == "model.call_finished" and data.get("outcome") == "success"
-        if kind in _COPILOT_SILENT_TYPES or is_successful_hook or is_successful_call:
+        is_silent = kind in _COPILOT_SILENT_TYPES or kind.endswith(_COPILOT_SILENT_SUFFIXES)
+        if is_silent or is_successful_hook or is_successful_call:
             return None
         if "data" not in record:  # the result that ``copilot --output-format json`` prints last
             return unknown_record_turn(record)

@@ -228,8 +228,9 @@ def _message_of(value: object, role: str) -> Message | None:
         return None
     if value.get("type") == "message" and "role" not in value and "content" in value:
         return {**value, "role": role}
-    if isinstance(calls := value.get("toolCalls"), list) and "tool_calls" not in value:
-        content = first_in(value, "content", "text")
+    calls = first_in(value, "tool_calls", "toolCalls")
+    if isinstance(calls, list) and not ("tool_calls" in value and is_message(value)):
+        content = first_in(value, "content", "text", "message")
         return {"role": role, "content": content or "", **value, "tool_calls": calls}
     return value if is_message(value) else None
 
@@ -365,9 +366,9 @@ def tool_output(value: object) -> ToolOutput:
         literal = printed_message["content"]
         content = read_literal(literal)
         return ToolOutput(content if isinstance(content, str) else literal, printed_message["id"])
-    # LangChain's message as it serialises it: the fields are in ``kwargs``.
+    # LangChain's message as JSON: the fields are in ``kwargs``, in NeMo Relay in ``data``.
     output_fields = fields_of(output)
-    output_fields = fields_of(output_fields.get("kwargs")) or output_fields
+    output_fields = fields_of(first_in(output_fields, "kwargs", "data")) or output_fields
     if call_id := as_text(output_fields.get("tool_call_id")):
         return ToolOutput(content_text(output_fields.get("content")), call_id)
     return ToolOutput(output)

@@ -12,7 +12,14 @@ from mast_tui.traces.io.json_values import as_text, identifier
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Problem
 from mast_tui.traces.readers.document_traces import Record, records_by_line
-from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, located_items, value_in
+from mast_tui.traces.readers.json_fields import (
+    Fields,
+    fields_of,
+    items_of,
+    located_items,
+    value_in,
+    without,
+)
 from mast_tui.traces.readers.vendors.tables import VENDORS, Paths, Vendor
 
 _COMPARED_ENTRIES: Final = 5
@@ -287,6 +294,8 @@ class _TraceCollector:
         ]
         while stack:
             record, location, trace_id, outer_id = stack.pop()
+            if self._vendor.has_end_records:
+                record = _with_end(record)
             ids_from_root = _ids_from_root(record)
             last_id = ids_from_root[-1] if ids_from_root else location
             record_id = text_at(record, fields.id) or last_id
@@ -326,6 +335,19 @@ class _TraceCollector:
             new_trace = TraceRecords(native_id, location=record.location)
             traces.setdefault(trace_id, new_trace).add(record)
         return list(traces.values())
+
+
+def _with_end(event: Fields) -> Fields:
+    """Return an ATOF event as a part of the record of its call; a mark is a call without input."""
+    if event.get("scope_category") == "start":
+        data = fields_of(event.get("data"))
+        is_request = data.keys() == {"content", "headers"}
+        return {**event, "data": data["content"]} if is_request else event
+    record = {**without(event, ("data",)), "end": event}
+    if event.get("scope_category") == "end":
+        return without(record, ("timestamp",))
+    is_part_of_answer = event.get("name") == "llm.chunk"
+    return {**record, "category": "chunk" if is_part_of_answer else "mark"}
 
 
 def _nested_location(location: str, pointer: str) -> str:

@@ -74,6 +74,8 @@ class Vendor:
             ``{"args": […]}``, as in DeepEval.
         step_type: The type of model calls without input and model, which the record around them
             has, as in Mastra.
+        has_end_records: Whether a call has a record of its start and one of its end, as in ATOF.
+            The joined record has the second one under ``end``.
     """
 
     name: str
@@ -101,6 +103,7 @@ class Vendor:
     may_succeed_with_error_text: bool = False
     has_short_items: bool = False
     step_type: str = ""
+    has_end_records: bool = False
 
 
 LANGSMITH: Final = Vendor(
@@ -339,9 +342,13 @@ DEEPEVAL: Final = Vendor(
     name="deepeval",
     marks=((b'"baseSpans"',), (b'"llmSpans"',)),
     required_paths=(("uuid",), ("type",), ("startTime",)),
-    containers=("traces",),
+    containers=("traces", "testCases"),
     allows_bare_records=False,
-    record_lists=("agentSpans", "baseSpans", "llmSpans", "toolSpans", "retrieverSpans"),
+    record_lists=names("""
+        agentSpans baseSpans llmSpans toolSpans retrieverSpans trace/agentSpans trace/baseSpans
+        trace/llmSpans trace/toolSpans trace/retrieverSpans
+    """),
+    fact_paths=("trace",),
     trace_id=("uuid",),
     fields=Fields(
         id=("uuid",),
@@ -392,6 +399,39 @@ MASTRA: Final = Vendor(
     step_type="MODEL_STEP",
 )
 
+ATOF: Final = Vendor(
+    name="atof",
+    marks=((b'"atof_version"',),),
+    required_paths=(("atof_version",), ("uuid",), ("kind",)),
+    fields=Fields(
+        id=("uuid",),
+        trace=("propagation_root_uuid",),
+        parent=("parent_uuid",),
+        kind=("category",),
+        start=("timestamp",),
+        end=("end/timestamp",),
+        input=("category_profile/annotated_request", "data"),
+        output=(
+            "end/data/__nemo_relay_integrations_langchain_model_response",
+            "end/data/choices/0",
+            "end/data/candidates/0/content",
+            "end/data",
+            "end/category_profile/annotated_response",
+        ),
+        error=("end/metadata/otel.status_description",),
+        status=("end/metadata/otel.status_code",),
+        model=("end/category_profile/model_name", "category_profile/model_name", "data/model"),
+        tokens=names("""
+            end/category_profile/annotated_response/usage/prompt_tokens
+            end/data/usage/prompt_tokens end/data/usage/input_tokens
+        """),
+        call_id=("category_profile/tool_call_id", "metadata/tool_call_id"),
+    ),
+    kinds={"LLM": RowKind.MODEL, "TOOL": RowKind.TOOL, "AGENT": RowKind.AGENT},
+    readable_types=frozenset({"MARK", "RETRIEVER", "RERANKER", "GUARDRAIL", "EVALUATOR"}),
+    has_end_records=True,
+)
+
 VENDORS: Final = (
     LANGSMITH,
     LANGFUSE,
@@ -401,4 +441,5 @@ VENDORS: Final = (
     OPENAI_AGENTS,
     DEEPEVAL,
     MASTRA,
+    ATOF,
 )
