@@ -209,8 +209,9 @@ def _arms_table(experiment: Experiment, figures: FigureIndex) -> Table:
         "Success of each arm",
         table_columns,
         (tuple(rows),),
-        "success: mean over tasks of the share of successful runs (pass@1). pass^k: probability "
-        "that k runs of a task all succeed, over the tasks with at least k runs.",
+        "success: mean over tasks of the share of successful runs (pass@1), labelled or not. "
+        "pass^k: probability that k runs of a task all succeed, over the tasks with at least k "
+        "runs.",
         _missing_interval_notes(
             figures.table(scope, group=arm)
             for scope in ("experiment_success", "experiment_pass")
@@ -528,8 +529,9 @@ def _method_text(experiment: Experiment) -> model.Text:
         "Rules and intervals",
         (
             "Rates are means over tasks, so each task counts once, whatever its number of runs. "
-            "Differences are over the tasks that both arms have run. A share or mean leaves out "
-            "runs without the verdicts or places that it needs.",
+            "Differences are over the tasks that both arms have run. Success and costs are over "
+            "all runs. A figure of modes leaves out runs without the verdicts or places that it "
+            "needs.",
             "All intervals are 95 %. For shares: Wilson's interval, with an effective sample size "
             "from the variance between tasks. For means and differences: Student's t over tasks.",
             "p: Fisher's randomisation test, which flips the signs of the differences of whole "
