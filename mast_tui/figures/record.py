@@ -901,6 +901,10 @@ _SIGNATURES: Final = (
         "an arm has no run with a value", key="difference.p",
     ),
     Statistic(
+        "flip_p_least", "least p", "least p-value", "least p-value that the test can reach with "
+        "these tasks", key="difference.p_least",
+    ),
+    Statistic(
         "flip_p_adjusted", "p adj", "adjusted p-value", "p-value adjusted over the tested modes "
         "and arms, which keeps the chance of any false finding at or below 5 %", "Holm 1979",
         "an arm has no run with a value", key="difference.p_adjusted",

@@ -515,6 +515,37 @@ def _arm_notes(experiment: Experiment, figures: FigureIndex, arm: str) -> Iterat
         yield Note(f"{text}: their tasks are treated as independent.", "unpaired", warning=True)
     elif arm != baseline and unpaired:
         yield Note(f"Excluded from differences: {unpaired}.", "unpaired")
+    least_p = _least_p_text(experiment, figures, arm)
+    yield from _warnings(
+        (
+            least_p,
+            f"Too few tasks of {arm} for a significant change: p adj is {least_p}.",
+            "least_p",
+        )
+    )
+
+
+def _least_p_text(experiment: Experiment, figures: FigureIndex, arm: str) -> str:
+    """Return the least adjusted p-values of an arm that are above the level; empty for none."""
+    codes = experiment.tested or tuple(mode.code for mode in experiment.inputs.modes)
+    families = (("experiment_success", ("",), "success"), ("experiment_mode", codes, "a mode"))
+    texts = []
+    for scope, keys, name in families:
+        tables = {
+            (compared, key): figures.table(scope, group=compared, mode=key)
+            for compared in experiment.compared
+            for key in keys
+        }
+        least_p_values = {
+            subject: least_p
+            for subject, table in tables.items()
+            if (least_p := table.value("flip_p_least")) is not None
+        }
+        own_p_values = [p for (compared, _), p in least_p_values.items() if compared == arm]
+        # Holm's correction multiplies the least p-value by the number of tests.
+        if own_p_values and (least := min(own_p_values) * len(least_p_values)) > ALPHA:
+            texts.append(f"at least {min(1.0, least):.3g} for {name}")
+    return " and ".join(texts)
 
 
 def _method_text(experiment: Experiment) -> model.Text:
