@@ -169,12 +169,10 @@ class WorkMasks:
 
     def masked_taxonomy(self, taxonomy: Taxonomy) -> Taxonomy:
         """Return a taxonomy with masks in the definitions of its modes, for a codebook."""
-        modes = [
-            structs.replace(
-                mode, **self.masked_document({n: getattr(mode, n) for n in _MODE_TEXTS})
-            )
-            for mode in taxonomy.modes
-        ]
+        modes = []
+        for mode in taxonomy.modes:
+            texts = {name: getattr(mode, name) for name in _MODE_TEXTS}
+            modes.append(structs.replace(mode, **self.masked_document(texts)))
         return structs.replace(taxonomy, modes=tuple(modes))
 
     def masked_document(self, document: Any, trace_id: str = "", *, is_text: bool = False) -> Any:

@@ -87,15 +87,8 @@ def test_no_secret_is_left_in_any_export(cli: Cli, tmp_path: Path, labelled: Pat
         target = tmp_path / file_format
         target.mkdir()
         output = target if file_format == "huggingface" else target / "out.json"
-        options: list[object] = [
-            "--format",
-            file_format,
-            "-o",
-            output,
-            "--redact",
-            "--taxonomy",
-            own,
-        ]
+        options: list[object] = ["--format", file_format, "-o", output, "--redact"]
+        options += ["--taxonomy", own]
         if file_format not in ("gold", "huggingface", "codebook"):
             options += ["--labels", "all"]
         cli.ok("export", *options)
