@@ -34,6 +34,7 @@ from mast_tui.figures.signatures.model import (
     SignatureInput,
 )
 from mast_tui.figures.significance import group_permutations, holm, sign_flips
+from mast_tui.grouping import values_by_key
 
 LEAST_TASKS: Final = 5
 """The fewest tasks for an interval, and for a share the fewest with a hit and with a miss."""
@@ -81,6 +82,16 @@ class Experiment:
         """The number of runs whose task has no id and is identified by its text."""
         flags = self.inputs.task_from_text
         return 0 if flags is None else int(flags.sum())
+
+    @property
+    def similar_tasks(self) -> tuple[str, ...]:
+        """The names of the first tasks that differ only by case or spaces; empty for none."""
+        numbers = self.inputs.task_numbers
+        used_numbers = set[int]() if numbers is None else set(numbers.tolist())
+        keys = enumerate(self.inputs.task_keys)
+        names = [" ".join(key).strip() for number, key in keys if number in used_numbers]
+        similar = values_by_key((" ".join(name.split()).casefold(), name) for name in names)
+        return next((tuple(group) for group in similar.values() if len(group) > 1), ())
 
     @property
     def repeated_trials(self) -> int:

@@ -30,7 +30,9 @@ from mast_tui.reports.model import (
 )
 from mast_tui.reports.published import published_gains
 from mast_tui.reports.render.cells import WITHHELD
+from mast_tui.reports.sentences import joined_names
 from mast_tui.reports.signature_document import interval_in_points, points
+from mast_tui.safe_text import one_line
 
 Document = dict[str, Any]
 
@@ -436,6 +438,12 @@ def experiment_notes(experiment: Experiment, figures: FigureIndex) -> Iterator[N
             f"{counted(experiment.runs_without_task_id, 'run')} without a task id: runs with the "
             "same task text count as one task.",
             "by_words",
+        ),
+        (
+            experiment.similar_tasks,
+            f"{joined_names([repr(one_line(name, 40)) for name in experiment.similar_tasks])} are "
+            "different tasks here, but differ only by case or spaces.",
+            "similar_tasks",
         ),
         (
             experiment.without_arm,

@@ -242,9 +242,11 @@ def test_planning_uses_earlier_runs() -> None:
 
 def test_left_out_runs_are_named() -> None:
     rows = (*BOTH, "old a ? 00", "old b ? 00", "new b F 0?", "new c F ??", f"{NO_VALUE} a S 00")
-    experiment = experiment_of(input_of(*rows), baseline="old")
+    inputs = replace(input_of(*rows), task_keys=(*(("τ", task) for task in TASKS[:7]), ("τ", "A")))
+    experiment = experiment_of(inputs, baseline="old")
     report = experiment_report(experiment, FigureIndex(experiment_figures(experiment)))
     texts = [note.text for note in report.notes]
+    assert "'τ a' and 'τ A' are different tasks here, but differ only by case or spaces." in texts
     assert f"Excluded: 1 run without a {experiment.inputs.by}." in texts
     assert "Excluded from success of old: 2 runs without an outcome." in texts
     failed_runs = "2 failed runs without a verdict on every mode."

@@ -134,6 +134,7 @@ def input_from_workspace(
         stratum_numbers=models.numbers,
         stratum_names=models.values,
         task_numbers=tasks.numbers,
+        task_keys=tasks.values,
         task_from_text=np.array(
             [not trace.task_id and trace.task_key is not None for trace in facts], dtype=bool
         ),
