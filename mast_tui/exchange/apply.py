@@ -655,4 +655,4 @@ def _judged_fact(work: ImportedWork) -> Judged:
     looks_at = dict.fromkeys([*labelled_modes, *work.verdicts])
     absent = [mode for mode, value in work.verdicts.items() if value is VerdictValue.ABSENT]
     # An empty ``finished_at`` means finished at an unknown time.
-    return Judged(tuple(looks_at), tuple(absent), at=work.finished_at or None)
+    return Judged(tuple(looks_at), tuple(absent), judged_at=work.finished_at or None)

@@ -278,7 +278,7 @@ BEGIN
       AND seen.is_list_of_texts(payload -> 'absent')
       AND (NOT payload ? 'unsure' OR seen.is_list_of_texts(payload -> 'unsure'))
       AND (NOT payload ? 'run' OR jsonb_typeof(payload -> 'run') = 'string')
-      AND (NOT payload ? 'at' OR jsonb_typeof(payload -> 'at') = 'string')
+      AND (NOT payload ? 'judged_at' OR jsonb_typeof(payload -> 'judged_at') = 'string')
     ELSE false END;
 END $$;
 
@@ -445,7 +445,7 @@ END $$;
 CREATE FUNCTION seen.finish_judgement(event public.events, payload jsonb) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
-  judged_at text := coalesce(payload ->> 'at', event.at);
+  judged_at text := coalesce(payload ->> 'judged_at', event.at);
 BEGIN
   PERFORM seen.begin_pass(event, 'blind', false);
   UPDATE public.passes p SET finished_at = judged_at, spans_read = NULL, spans = NULL

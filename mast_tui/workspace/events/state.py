@@ -254,7 +254,7 @@ class _StateChanges:
         """Finish the judge's pass on a trace, and replace all its verdicts."""
         self._begin_pass(key, PassKind.BLIND, event.at, withheld=False)
         # Spans read are counted for people only.
-        time = event.at if fact.at is None else fact.at
+        time = event.at if fact.judged_at is None else fact.judged_at
         self._changed_passes[key] |= {"finished_at": time, "spans_read": None, "spans": None}
         self._clear_verdicts(key)
         self._verdicts[key] = dict.fromkeys(fact.absent, VerdictValue.ABSENT)
