@@ -26,7 +26,7 @@ from mast_tui.figures.record import FigureIndex
 from mast_tui.figures.signatures.model import ABSENT, NO_VALUE, OPEN, PRESENT
 from mast_tui.figures.significance import holm, sign_flips, sign_flips_of_rows
 from mast_tui.figures.source.signatures import experiment_of
-from mast_tui.reports.experiment import experiment_document, experiment_notes, experiment_report
+from mast_tui.reports.experiment import experiment_document, experiment_report
 from mast_tui.reports.render.text import render_text
 from tests.figures.signatures.build_input import input_of
 
@@ -257,8 +257,7 @@ def test_left_out_runs_are_named() -> None:
 def test_least_p_value_of_few_tasks_is_reported() -> None:
     rows = [f"{arm} {task} {outcome} 10" for arm, outcome in ("oF", "nS") for task in TASKS[:5]]
     experiment = experiment_of(input_of(*rows))
-    figures = FigureIndex(experiment_figures(experiment))
-    success = document_of(experiment)["arms"]["o"]["success"]["difference"]
+    report = experiment_report(experiment, FigureIndex(experiment_figures(experiment)))
+    success = report.document["arms"]["o"]["success"]["difference"]
     assert success["p"] == success["p_least"] == 0.0625
-    [warning] = [note.text for note in experiment_notes(experiment, figures) if note.warning]
-    assert "p adj is at least 0.0625 for success and at least 0.125 for a mode" in warning
+    assert "0.0625 for success and at least 0.125 for a mode" in report.notes[0].text

@@ -111,19 +111,15 @@ def test_examples_of_runs_are_recorded_unless_they_are_held_out(workspace: Works
     workspace.start_run(JUDGE, MAST.ref)
     workspace.start_run("judge:m-2@0123abcd", MAST.ref, settings=settings_showing(fourth))
     assert workspace.run_examples(JUDGE) == {first, second, third}
-
-
-def test_traces_chosen_for_errors_do_not_measure_a_judge_that_has_judged_no_others(
-    workspace: Workspace,
-) -> None:
-    settings = RunSettings("m-1", "1", "here", chosen=("run-0",), chosen_from="judge:before@1")
+    # Traces chosen for errors do not measure a judge that has judged no others.
+    settings = RunSettings("m-1", "1", "here", chosen=("x",), chosen_from="judge:before@1")
     before = workspace.start_run("judge:before@1", MAST.ref)
     taught = workspace.start_run(JUDGE, MAST.ref, settings=settings)
-    for run, trace in ((before, "run-0"), (before, "run-1"), (taught, "run-0")):
+    for run, trace in ((before, "x"), (before, "y"), (taught, "x")):
         workspace.note_run_trace(run, RunTrace(trace, 0))
-    assert workspace.unmeasured_traces(JUDGE) == {"run-0"}
-    workspace.note_run_trace(taught, RunTrace("run-1", 0))
-    assert workspace.unmeasured_traces(JUDGE) == frozenset()
+    assert workspace.unmeasured_traces(JUDGE) == {"x", first, second, third}
+    workspace.note_run_trace(taught, RunTrace("y", 0))
+    assert workspace.unmeasured_traces(JUDGE) == {first, second, third}
 
 
 @pytest.mark.slow
