@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
+import numpy as np
 
 from mast_tui.adjudication import SpanOrders, traces_from_files
 from mast_tui.adjudication.for_signatures import gold_of
@@ -194,7 +195,8 @@ def experiment_command(request: ExperimentRequest) -> None:
     With PATH … only the runs in these files and folders count. Runs belong to one task if their
     task_id is the same; without a task_id, if the text of the task is the same.
 
-    For annotators, only traces that they have finished or adjudicate count; this is recorded.
+    All runs count for success. For annotators, only labels on runs that they have finished or
+    adjudicate count; this is recorded.
     """
     arm_paths = request.arm_paths
     files = request.files
@@ -237,17 +239,15 @@ def _experiment_of_request(
     arm_paths: dict[str, tuple[Path, ...]],
     visible: frozenset[str] | None,
 ) -> Experiment:
-    """Build the experiment from the labelled runs that the viewer may see."""
+    """Build the experiment from all runs, with the labels that the viewer may see."""
     order_of = SpanOrders(workspace)
-    # Only these runs are read, so that the sources of the gold are counted over them alone.
+    # Only their labels are read, so that the sources of the gold are counted over them alone.
     selections = [
         traces_in(workspace, paths)
         for paths in (request.paths, tuple(chain.from_iterable(arm_paths.values())))
         if paths
     ]
-    if visible is not None:
-        selections.append(visible)
-    runs = frozenset.intersection(*selections) if selections else None
+    labelled = selections if visible is None else [*selections, visible]
     inputs = input_from_workspace(
         workspace,
         taxonomy,
@@ -256,7 +256,7 @@ def _experiment_of_request(
         failed_below=request.failed_below,
         gold=gold_of(workspace, taxonomy, order_of),
         order_of=order_of,
-        traces=runs,
+        traces=frozenset.intersection(*labelled) if labelled else None,
         which=request.gold or "all",
         with_unlabelled=True,
     )
@@ -265,6 +265,7 @@ def _experiment_of_request(
         report_hidden_outcomes(viewer, hidden_outcomes)
     if request.paths:
         runs_under(workspace, inputs, {"PATH": request.paths})  # refuses paths without a run
+        inputs = inputs.only(np.array([trace in selections[0] for trace in inputs.traces]))
     if arm_paths:
         inputs = runs_under(workspace, inputs, arm_paths)
     judge = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -46,15 +45,11 @@ from mast_tui.exchange.merge_files import (
 from mast_tui.exchange.registry import IMPORT_FORMATS
 from mast_tui.exchange.undo_import import continues_import, find_import, undo_import
 from mast_tui.gc_tuning import uncollected
+from mast_tui.labels import PassKind, VerdictValue
 from mast_tui.session import login_person
+from mast_tui.session.pass_state import PassState
 from mast_tui.workspace.events.types import (
     Judged,
-    LabelAdded,
-    LabelRemoved,
-    PassFinished,
-    PassUnfinished,
-    PassWithdrawn,
-    VerdictSet,
 )
 
 if TYPE_CHECKING:
@@ -411,34 +406,26 @@ def _workspace_counts(contents: Collection[JsonlContent]) -> dict[str, Any]:
 
 def _counts_after(events: Iterable[Event]) -> dict[str, int]:
     """Return the numbers of labels, other verdicts and finished passes after all events."""
-    labels = set[str]()
-    verdicts = defaultdict[object, set[str]](set)
-    finished = set[object]()
+    passes: dict[tuple[object, ...], PassState] = {}
     for event in events:
-        pass_key = (event.annotator, event.trace_id, event.taxonomy, event.pass_number)
-        match event.fact:
-            case LabelAdded(label):
-                labels.add(label.id)
-            case LabelRemoved(label):
-                labels.discard(label.id)
-            case VerdictSet(mode, _, None):
-                verdicts[pass_key].discard(mode)
-            case VerdictSet(mode):
-                verdicts[pass_key].add(mode)
-            case Judged(_, absent, _, unsure):
-                verdicts[pass_key] = {*absent, *unsure}
-                finished.add(pass_key)
-            case PassFinished():
-                finished.add(pass_key)
-            case PassUnfinished():
-                finished.discard(pass_key)
-            case PassWithdrawn():
-                verdicts.pop(pass_key, None)
-                finished.discard(pass_key)
+        if event.trace_id is None or event.taxonomy is None or event.pass_number is None:
+            continue
+        work = (event.annotator, event.trace_id, event.taxonomy)
+        new_state = PassState(
+            *work, number=event.pass_number, kind=PassKind.BLIND, started_at=event.at
+        )
+        state = passes.setdefault((*work, event.pass_number), new_state)
+        state.apply(event.fact, event.at)
+        if isinstance(event.fact, Judged):
+            state.verdicts = dict.fromkeys(event.fact.absent, VerdictValue.ABSENT)
+            state.verdicts |= dict.fromkeys(event.fact.unsure, VerdictValue.UNSURE)
+            state.finished_at = event.at
+            state.withdrawn = False
+    states = [state for state in passes.values() if not state.withdrawn]
     return {
-        "labels": len(labels),
-        "verdicts": sum(map(len, verdicts.values())),
-        "finished": len(finished),
+        "labels": sum(len(state.labels) for state in states),
+        "verdicts": sum(len(state.verdicts) for state in states),
+        "finished": sum(state.finished_at is not None for state in states),
     }
 
 

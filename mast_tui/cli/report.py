@@ -328,7 +328,13 @@ def report_command(request: ReportRequest) -> None:
     pseudonyms = pseudonyms_of(workspace) if request.pseudonyms else None
     if pseudonyms is not None:
         report = _with_pseudonyms(report, pseudonyms)
-    experiment = experiment_of_pair(report.inputs, request)
+    experiment = None
+    if request.pair is not None:
+        all_runs, _ = _visible_input(viewer, taxonomy, request, visibility, with_unlabelled=True)
+        # The names of annotators may be pseudonyms.
+        names = report.inputs
+        runs = replace(all_runs, label_source=names.label_source, gold=names.gold)
+        experiment = experiment_of_pair(runs, request)
     # The extras, such as quotes, are not a part of the JSON document.
     extras = None
     if output.files.by_language or output.stdout in (None, "text"):
@@ -359,17 +365,28 @@ def report_command(request: ReportRequest) -> None:
 
 
 def _visible_input(
-    viewer: Viewer, taxonomy: Taxonomy, request: ReportRequest, visibility: VisibleWork | None
+    viewer: Viewer,
+    taxonomy: Taxonomy,
+    request: ReportRequest,
+    visibility: VisibleWork | None,
+    *,
+    with_unlabelled: bool = False,
 ) -> tuple[SignatureInput, int]:
     """Read the input that the viewer may see, and count the hidden outcomes.
 
-    The traces on which this shows the viewer others' labels are recorded.
+    The traces on which this shows the viewer others' labels are recorded. With ``with_unlabelled``,
+    traces without visible labels are added, as for an experiment.
     """
     visible_traces = None if visibility is None else visibility.visible
     # Workers only read traces for the positions of labels.
     with WorkerPool(None if request.without_places else request.workers) as pool:
         inputs = signature_input(
-            viewer.workspace, taxonomy, request, traces=visible_traces, pool=pool
+            viewer.workspace,
+            taxonomy,
+            request,
+            traces=visible_traces,
+            pool=pool,
+            with_unlabelled=with_unlabelled,
         )
     # After this record, the outcomes of these traces are visible too.
     viewer.reveal(() if visibility is None else visibility.revealing)
@@ -532,6 +549,7 @@ def signature_input(
     *,
     traces: Container[str] | None = None,
     pool: WorkerPool | None = None,
+    with_unlabelled: bool = False,
 ) -> SignatureInput:
     """Read the input of a report.
 
@@ -541,6 +559,7 @@ def signature_input(
         request: The options of the command.
         traces: The traces that may be seen; None for all.
         pool: The workers that read traces; None for this process alone.
+        with_unlabelled: Whether to add all other traces, with every mode open.
     """
     if pool is not None and pool.workers is not None:
         pool.on_trace(keep_missing_indices(workspace, pool.workers, pool.show_progress))
@@ -555,4 +574,5 @@ def signature_input(
         order_of=order_of,
         traces=traces,
         which=request.gold or "all",
+        with_unlabelled=with_unlabelled,
     )

@@ -654,4 +654,5 @@ def _judged_fact(work: ImportedWork) -> Judged:
     labelled_modes = [label.mode for label in work.labels.values()]
     looks_at = dict.fromkeys([*labelled_modes, *work.verdicts])
     absent = [mode for mode, value in work.verdicts.items() if value is VerdictValue.ABSENT]
-    return Judged(tuple(looks_at), tuple(absent))
+    # An empty ``finished_at`` means finished at an unknown time.
+    return Judged(tuple(looks_at), tuple(absent), judged_at=work.finished_at or None)

@@ -40,10 +40,13 @@ from mast_tui.workspace.registers.pseudonyms import Pseudonyms, mask_key
 _TEXT_FACTS: Final = ("task", "system", "model", "benchmark")
 """The facts of traces that can have personal data."""
 
+_MODE_TEXTS: Final = ("definition", "applies", "applies_not")
+"""The texts of modes, in which a codebook can quote traces."""
+
 _TEXT_FIELDS: Final = frozenset(
-    ("quote", "note", "notes", "reason", "text", "texts", "wording", *_TEXT_FACTS)
+    ("quote", "note", "notes", "reason", "text", "texts", "wording", *_TEXT_FACTS, *_MODE_TEXTS)
 )
-"""The fields of documents with texts of annotators or traces."""
+"""The fields of documents with texts of annotators, traces or the codebook."""
 
 _ITEM_FIELDS: Final = frozenset({"id", "item"})
 _QUOTE_IN_ITEM: Final = re.compile(r"""\[(['"]).*\1\]\Z""", re.DOTALL)
@@ -163,6 +166,14 @@ class WorkMasks:
         texts = {name: getattr(record, name) for name in _TEXT_FACTS}
         masked = {name: text and self.masks.text(text) for name, text in texts.items()}
         return structs.replace(record, path=None, **masked)
+
+    def masked_taxonomy(self, taxonomy: Taxonomy) -> Taxonomy:
+        """Return a taxonomy with masks in the definitions of its modes, for a codebook."""
+        modes = []
+        for mode in taxonomy.modes:
+            texts = {name: getattr(mode, name) for name in _MODE_TEXTS}
+            modes.append(structs.replace(mode, **self.masked_document(texts)))
+        return structs.replace(taxonomy, modes=tuple(modes))
 
     def masked_document(self, document: Any, trace_id: str = "", *, is_text: bool = False) -> Any:
         """Return a document with masked texts and quotes.

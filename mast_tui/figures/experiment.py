@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import lcm, sqrt
+from math import comb, lcm, sqrt
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
@@ -34,6 +34,7 @@ from mast_tui.figures.signatures.model import (
     SignatureInput,
 )
 from mast_tui.figures.significance import group_permutations, holm, sign_flips
+from mast_tui.grouping import values_by_key
 
 LEAST_TASKS: Final = 5
 """The fewest tasks for an interval, and for a share the fewest with a hit and with a miss."""
@@ -81,6 +82,16 @@ class Experiment:
         """The number of runs whose task has no id and is identified by its text."""
         flags = self.inputs.task_from_text
         return 0 if flags is None else int(flags.sum())
+
+    @property
+    def similar_tasks(self) -> tuple[str, ...]:
+        """The names of the first tasks that differ only by case or spaces; empty for none."""
+        numbers = self.inputs.task_numbers
+        used_numbers = set[int]() if numbers is None else set(numbers.tolist())
+        keys = enumerate(self.inputs.task_keys)
+        names = [" ".join(key).strip() for number, key in keys if number in used_numbers]
+        similar = values_by_key((" ".join(name.split()).casefold(), name) for name in names)
+        return next((tuple(group) for group in similar.values() if len(group) > 1), ())
 
     @property
     def repeated_trials(self) -> int:
@@ -378,6 +389,23 @@ def _unpaired_difference(first: TaskMeans, second: TaskMeans, kind: Kind) -> Tas
     return TaskDifference(replace(figure, interval=interval), p_value)
 
 
+def least_p_value(first: TaskMeans, second: TaskMeans) -> float:
+    """Return the least p-value that the test of ``difference`` can reach with these tasks.
+
+    The test counts whole combinations: of the signs of shared tasks, or of tasks in two arms.
+
+    Args:
+        first: The means of one arm by task.
+        second: The means of the other arm, by the same tasks.
+    """
+    shared_count = int((first.defined & second.defined).sum())
+    if shared_count:
+        return 2.0 ** (1 - min(shared_count, 1000))  # 2⁻¹⁰⁷⁵ is 0 as a float
+    task_counts = int(first.defined.sum()), int(second.defined.sum())
+    both_sides = 2 if task_counts[0] == task_counts[1] else 1
+    return both_sides / comb(sum(task_counts), task_counts[0])
+
+
 def _student_interval(value: float, standard_error: float, degrees: int, kind: Kind) -> Interval:
     """Return Student's interval of a value, within -1 and 1 for a share."""
     half_width = student_t(degrees) * standard_error
@@ -620,6 +648,8 @@ def _measure_figures(experiment: Experiment, measure: Measure) -> Iterator[Figur
         yield scope.figure("arm_difference", arm_difference)
         undefined = figure.reason if p_value is None else ""
         yield scope.number("flip_p", p_value, n=figure.n, reason=undefined)
+        if p_value is not None:
+            yield scope.number("flip_p_least", least_p_value(means, baseline.means), n=figure.n)
 
 
 def _without_wrong_interval(figure: Figure, needs: int | None = None) -> Figure:

@@ -978,6 +978,10 @@ _SIGNATURES: Final = (
         "an arm has no run with a value", key="difference.p",
     ),
     Statistic(
+        "flip_p_least", "least p", "least p-value", "least p-value that the test can reach with "
+        "these tasks", key="difference.p_least",
+    ),
+    Statistic(
         "flip_p_adjusted", "p adj", "adjusted p-value", "p-value adjusted over the tested modes "
         "and arms, which keeps the chance of any false finding at or below 5 %", "Holm 1979",
         "an arm has no run with a value", key="difference.p_adjusted",
@@ -1241,9 +1245,9 @@ _COUNTS: Final = _parse_count_statistics("""
     found_once | by one | found by one | failures that exactly one finder found
     found_twice | by two | found by two | failures that exactly two finders found
     settled_absent | absent | excluded units | units adjudicated as absent
-    examples_left_out | examples | excluded traces | traces in the prompt of a judge
+    examples_left_out | examples | excluded traces | traces in a judge's prompt, or of errors before
     unfinished | unfinished | excluded traces | traces begun but not finished
-    examples | examples | excluded traces | traces in the prompt of a judge
+    examples | examples | excluded traces | traces in a judge's prompt, or of errors before
     alone | alone | excluded traces | traces that only one annotator finished
     open | open | excluded units | modes left open in finished traces
     not_in_study | outside | excluded traces | traces of people outside the study

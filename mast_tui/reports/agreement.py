@@ -1222,7 +1222,7 @@ def _paradox_note(figures_by_name: Mapping[str, FigureTable]) -> tuple[Note, ...
 _LEFT_OUT: Final = {
     "unfinished": "traces begun but not finished",
     "alone": "traces that no other annotator has finished",
-    "examples": "traces that are examples in the judge's prompt",
+    "examples": "traces in the judge's prompt, or chosen for errors of an earlier version",
     "unsure": "verdicts 'unsure'",
     "open": "open modes in finished traces",
     "open_codes": "labels that name no mode",

@@ -259,7 +259,7 @@ def _fatal_units(
         if signature_input.outcome[row] == FAILED
     }
     if is_judge:  # leave out the examples in its prompts
-        for trace in workspace.run_examples(signature_input.label_source):
+        for trace in workspace.unmeasured_traces(signature_input.label_source):
             row_by_trace.pop(trace, None)
     column_by_mode = {mode.slug: column for column, mode in enumerate(signature_input.modes)}
     fatal_by_annotator: dict[tuple[int, int], dict[str, bool]] = {}

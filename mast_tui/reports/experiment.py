@@ -30,7 +30,9 @@ from mast_tui.reports.model import (
 )
 from mast_tui.reports.published import published_gains
 from mast_tui.reports.render.cells import WITHHELD
+from mast_tui.reports.sentences import joined_names
 from mast_tui.reports.signature_document import interval_in_points, points
+from mast_tui.safe_text import one_line
 
 Document = dict[str, Any]
 
@@ -209,8 +211,9 @@ def _arms_table(experiment: Experiment, figures: FigureIndex) -> Table:
         "Success of each arm",
         table_columns,
         (tuple(rows),),
-        "success: mean over tasks of the share of successful runs (pass@1). pass^k: probability "
-        "that k runs of a task all succeed, over the tasks with at least k runs.",
+        "success: mean over tasks of the share of successful runs (pass@1), labelled or not. "
+        "pass^k: probability that k runs of a task all succeed, over the tasks with at least k "
+        "runs.",
         _missing_interval_notes(
             figures.table(scope, group=arm)
             for scope in ("experiment_success", "experiment_pass")
@@ -437,6 +440,12 @@ def experiment_notes(experiment: Experiment, figures: FigureIndex) -> Iterator[N
             "by_words",
         ),
         (
+            experiment.similar_tasks,
+            f"{joined_names([repr(one_line(name, 40)) for name in experiment.similar_tasks])} are "
+            "different tasks here, but differ only by case or spaces.",
+            "similar_tasks",
+        ),
+        (
             experiment.without_arm,
             f"Excluded: {counted(experiment.without_arm, 'run')} without a {inputs.by}.",
             "no_arm",
@@ -514,6 +523,37 @@ def _arm_notes(experiment: Experiment, figures: FigureIndex, arm: str) -> Iterat
         yield Note(f"{text}: their tasks are treated as independent.", "unpaired", warning=True)
     elif arm != baseline and unpaired:
         yield Note(f"Excluded from differences: {unpaired}.", "unpaired")
+    least_p = _least_p_text(experiment, figures, arm)
+    yield from _warnings(
+        (
+            least_p,
+            f"Too few tasks of {arm} for a significant change: p adj is {least_p}.",
+            "least_p",
+        )
+    )
+
+
+def _least_p_text(experiment: Experiment, figures: FigureIndex, arm: str) -> str:
+    """Return the least adjusted p-values of an arm that are above the level; empty for none."""
+    codes = experiment.tested or tuple(mode.code for mode in experiment.inputs.modes)
+    families = (("experiment_success", ("",), "success"), ("experiment_mode", codes, "a mode"))
+    texts = []
+    for scope, keys, name in families:
+        tables = {
+            (compared, key): figures.table(scope, group=compared, mode=key)
+            for compared in experiment.compared
+            for key in keys
+        }
+        least_p_values = {
+            subject: least_p
+            for subject, table in tables.items()
+            if (least_p := table.value("flip_p_least")) is not None
+        }
+        own_p_values = [p for (compared, _), p in least_p_values.items() if compared == arm]
+        # Holm's correction multiplies the least p-value by the number of tests.
+        if own_p_values and (least := min(own_p_values) * len(least_p_values)) > ALPHA:
+            texts.append(f"at least {min(1.0, least):.3g} for {name}")
+    return " and ".join(texts)
 
 
 def _method_text(experiment: Experiment) -> model.Text:
@@ -528,8 +568,9 @@ def _method_text(experiment: Experiment) -> model.Text:
         "Rules and intervals",
         (
             "Rates are means over tasks, so each task counts once, whatever its number of runs. "
-            "Differences are over the tasks that both arms have run. A share or mean leaves out "
-            "runs without the verdicts or places that it needs.",
+            "Differences are over the tasks that both arms have run. Success and costs are over "
+            "all runs. A figure of modes leaves out runs without the verdicts or places that it "
+            "needs.",
             "All intervals are 95 %. For shares: Wilson's interval, with an effective sample size "
             "from the variance between tasks. For means and differences: Student's t over tasks.",
             "p: Fisher's randomisation test, which flips the signs of the differences of whole "

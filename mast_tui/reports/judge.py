@@ -701,7 +701,7 @@ def _passes_notes(effect: FigureTable, annotators: Sequence[str]) -> Iterator[No
         f"{effect.count(statistic)} {description}"
         for statistic, description in (
             ("not_judged", "on traces that the judge has not judged"),
-            ("examples", "on examples in the judge's prompt"),
+            ("examples", "on examples in the judge's prompt, or chosen for earlier errors"),
         )
         if effect.count(statistic)
     ]
@@ -888,7 +888,11 @@ def _left_out_parts(report: JudgeReport) -> tuple[str, ...]:
     unfinished_count = left_out.count("unfinished")
     return applicable(
         (unit_texts, f"{', '.join(unit_texts)} (traces × modes)"),
-        (example_count, f"{counted(example_count, 'trace')} in the judge's prompt"),
+        (
+            example_count,
+            f"{counted(example_count, 'trace')} in the judge's prompt, or judged because an "
+            "earlier version was wrong there",
+        ),
         (unfinished_count, f"{counted(unfinished_count, 'trace')} that the judge has not finished"),
     )
 

@@ -344,7 +344,11 @@ def _left_out_notes(spans: SpanAgreement) -> Iterator[Note]:
             f"{counted(place_count, 'place')} that the other annotator has not read or judged",
         ),
         *(
-            (n, f"{counted(int(n or 0), 'trace')} in the prompt of {name}")
+            (
+                n,
+                f"{counted(int(n or 0), 'trace')} in the prompt of {name}, or chosen for errors of "
+                "an earlier version",
+            )
             for name, n in example_counts.items()
         ),
     )

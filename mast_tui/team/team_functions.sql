@@ -278,6 +278,7 @@ BEGIN
       AND seen.is_list_of_texts(payload -> 'absent')
       AND (NOT payload ? 'unsure' OR seen.is_list_of_texts(payload -> 'unsure'))
       AND (NOT payload ? 'run' OR jsonb_typeof(payload -> 'run') = 'string')
+      AND (NOT payload ? 'judged_at' OR jsonb_typeof(payload -> 'judged_at') = 'string')
     ELSE false END;
 END $$;
 
@@ -443,9 +444,11 @@ END $$;
 -- Note that a judge is through with a trace: its pass is finished, its verdicts are these.
 CREATE FUNCTION seen.finish_judgement(event public.events, payload jsonb) RETURNS void
 LANGUAGE plpgsql AS $$
+DECLARE
+  judged_at text := coalesce(payload ->> 'judged_at', event.at);
 BEGIN
   PERFORM seen.begin_pass(event, 'blind', false);
-  UPDATE public.passes p SET finished_at = event.at, spans_read = NULL, spans = NULL
+  UPDATE public.passes p SET finished_at = judged_at, spans_read = NULL, spans = NULL
     WHERE p.annotator = event.annotator AND p.trace_id = event.trace_id
     AND p.taxonomy = event.taxonomy AND p.number = event.pass_number;
   DELETE FROM public.verdicts v WHERE v.annotator = event.annotator
@@ -457,7 +460,7 @@ BEGIN
     FROM jsonb_array_elements_text(
       (payload -> 'absent') || coalesce(payload -> 'unsure', '[]')) AS mode;
   INSERT INTO public.judgements VALUES (event.annotator, event.trace_id, event.taxonomy,
-    seen.part_of(event.payload, 'looks_at'), payload ->> 'run', event.at)
+    seen.part_of(event.payload, 'looks_at'), payload ->> 'run', judged_at)
   ON CONFLICT (annotator, trace_id, taxonomy) DO UPDATE
     SET looks_at = excluded.looks_at, run = excluded.run, at = excluded.at;
 END $$;

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from hashlib import sha256
 from itertools import accumulate, pairwise, zip_longest
 from typing import Final, NamedTuple
 
@@ -16,6 +17,7 @@ from rapidfuzz.fuzz import ratio
 from rapidfuzz.process import cdist
 
 from mast_tui.traces.model import Role, Span, SpanKind, Trace
+from mast_tui.traces.pictures import Picture, PictureFinder, may_have_pictures
 
 COMPARED_CHARS: Final = 2000
 """The code points at the beginning of a text that are compared."""
@@ -149,25 +151,29 @@ class _ComparedStep(NamedTuple):
     Attributes:
         head: The kind, role and tool of the span.
         text: The beginning of its text, without parts that differ from run to run.
-        signature: A hash of the head and the text.
+        pictures: The pictures in the span, by their bytes, or by their names if they are not here.
+        signature: A hash of the head, the text and the pictures.
         is_action: True if an agent acts in the step.
         call: The index of the call of a tool result; None if unknown.
     """
 
     head: tuple[SpanKind, Role, str | None]
     text: str
+    pictures: tuple[bytes | str, ...]
     signature: int
     is_action: bool
     call: int | None
 
 
 def _compared_steps(trace: Trace) -> Sequence[_ComparedStep]:
-    return [
-        _compared_step(trace, trace.span(index), trace.text(index)) for index in range(len(trace))
-    ]
+    finder = PictureFinder(trace)
+    return [_compared_step(trace, index, finder) for index in range(len(trace))]
 
 
-def _compared_step(trace: Trace, span: Span, text: str) -> _ComparedStep:
+def _compared_step(trace: Trace, index: int, finder: PictureFinder) -> _ComparedStep:
+    span = trace.span(index)
+    text = trace.text(index)
+    pictures = () if not may_have_pictures(text) else _contents(finder.of_span(index))
     text = _SPACE.sub(" ", text[:COMPARED_CHARS]).strip()
     if span.kind is SpanKind.TOOL_RESULT:
         text = _RUN_SPECIFIC.sub("0", text)
@@ -175,7 +181,16 @@ def _compared_step(trace: Trace, span: Span, text: str) -> _ComparedStep:
     call = None
     if span.kind is SpanKind.TOOL_RESULT and span.parent is not None:
         call = trace.index_of(span.parent)
-    return _ComparedStep(head, text, hash((head, text)), is_action(span), call)
+    signature = hash((head, text, pictures))
+    return _ComparedStep(head, text, pictures, signature, is_action(span), call)
+
+
+def _contents(pictures: Sequence[Picture]) -> tuple[bytes | str, ...]:
+    """Return a hash of each picture, or the name of a picture that cannot be read."""
+    return tuple(
+        picture.name if picture.data is None else sha256(picture.data).digest()
+        for picture in pictures
+    )
 
 
 def _aligned_pairs(
@@ -318,6 +333,8 @@ def _step_likeness(a: _ComparedStep, b: _ComparedStep) -> Likeness:
 
     Texts that are only similar count as the same, except in tool calls.
     """
+    if a.pictures != b.pictures:
+        return Likeness.CHANGED
     if a.text == b.text:
         return Likeness.SAME
     kind, _, _ = a.head

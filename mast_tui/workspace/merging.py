@@ -129,8 +129,11 @@ def run_with_local_ids(run: Run, local_ids: Mapping[str, str]) -> Run:
     ]
     settings = run.settings
     if settings is not None:
-        examples = tuple(local_ids.get(trace_id, trace_id) for trace_id in settings.examples)
-        settings = structs.replace(settings, examples=examples)
+        examples, chosen = (
+            tuple(local_ids.get(trace_id, trace_id) for trace_id in trace_ids)
+            for trace_ids in (settings.examples, settings.chosen)
+        )
+        settings = structs.replace(settings, examples=examples, chosen=chosen)
     return structs.replace(run, traces=tuple(traces), settings=settings)
 
 

@@ -188,7 +188,9 @@ class RunSettings(Struct, frozen=True, omit_defaults=True):
     other settings by name. ``examples`` are the ids of the traces in the prompt. ``price_in`` and
     ``price_out`` are per million tokens, None if unknown. ``price_cached`` is the price of cached
     input tokens, None if it equals ``price_in``. ``form`` is the requested form of answers:
-    ``json_schema``, ``json_object`` or ``text``.
+    ``json_schema``, ``json_object`` or ``text``. ``chosen`` are the ids of the traces that a taught
+    judge got because the judge before it was wrong there, ``chosen_from`` is the judge from whose
+    traces they were chosen.
     """
 
     model: str
@@ -200,6 +202,8 @@ class RunSettings(Struct, frozen=True, omit_defaults=True):
     price_out: float | None = None
     price_cached: float | None = None
     form: str | None = None
+    chosen: tuple[str, ...] = ()
+    chosen_from: str | None = None
 
 
 class Asked(Struct, frozen=True):

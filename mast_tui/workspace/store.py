@@ -805,6 +805,7 @@ class Workspace:
     add_run = writing(run_register.add_run)
     runs = reading(run_register.runs)
     run_examples = reading(run_register.examples)
+    unmeasured_traces = reading(run_register.unmeasured_traces)
 
     record_asked = writing(run_register.add_asked)
     find_answer = reading(run_register.find_answer)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import mast_tui.taxonomy
 from mast_tui.exchange.registry import EXPORT_FORMATS
 from tests.cli.conftest import Cli
 
@@ -77,11 +78,17 @@ def test_quotes_without_offsets_have_no_part_of_a_secret(
 
 
 def test_no_secret_is_left_in_any_export(cli: Cli, tmp_path: Path, labelled: Path) -> None:
+    codebook = Path(mast_tui.taxonomy.__file__).with_name("mast.toml").read_text("utf-8")
+    codebook = codebook.replace('id = "mast"', 'id = "own"')
+    own = tmp_path / "own.toml"
+    own.write_text(codebook.replace('definition = """', f'definition = """{MAIL} '), "utf-8")
+    cli.ok("import", "labels.csv", "--format", "csv-long", "--taxonomy", own)
     for file_format in (name for name in EXPORT_FORMATS if name != "jsonl"):
         target = tmp_path / file_format
         target.mkdir()
         output = target if file_format == "huggingface" else target / "out.json"
         options: list[object] = ["--format", file_format, "-o", output, "--redact"]
+        options += ["--taxonomy", own]
         if file_format not in ("gold", "huggingface", "codebook"):
             options += ["--labels", "all"]
         cli.ok("export", *options)

@@ -242,11 +242,22 @@ def test_planning_uses_earlier_runs() -> None:
 
 def test_left_out_runs_are_named() -> None:
     rows = (*BOTH, "old a ? 00", "old b ? 00", "new b F 0?", "new c F ??", f"{NO_VALUE} a S 00")
-    experiment = experiment_of(input_of(*rows), baseline="old")
+    inputs = replace(input_of(*rows), task_keys=(*(("τ", task) for task in TASKS[:7]), ("τ", "A")))
+    experiment = experiment_of(inputs, baseline="old")
     report = experiment_report(experiment, FigureIndex(experiment_figures(experiment)))
     texts = [note.text for note in report.notes]
+    assert "'τ a' and 'τ A' are different tasks here, but differ only by case or spaces." in texts
     assert f"Excluded: 1 run without a {experiment.inputs.by}." in texts
     assert "Excluded from success of old: 2 runs without an outcome." in texts
     failed_runs = "2 failed runs without a verdict on every mode."
     assert f"Excluded from modes per failed run of new: {failed_runs}" in texts
     assert "Excluded from modes of new: 1 run without a verdict." in texts
+
+
+def test_least_p_value_of_few_tasks_is_reported() -> None:
+    rows = [f"{arm} {task} {outcome} 10" for arm, outcome in ("oF", "nS") for task in TASKS[:5]]
+    experiment = experiment_of(input_of(*rows))
+    report = experiment_report(experiment, FigureIndex(experiment_figures(experiment)))
+    success = report.document["arms"]["o"]["success"]["difference"]
+    assert success["p"] == success["p_least"] == 0.0625
+    assert "0.0625 for success and at least 0.125 for a mode" in report.notes[0].text

@@ -207,7 +207,7 @@ def test_left_out_traces_are_counted_by_annotator() -> None:
     text = note(report, "left_out").text
     assert "begun but not finished (ann 3)" in text
     assert "no other annotator has finished (bob 1)" in text
-    assert "examples in the judge's prompt (bob 4)" in text
+    assert "chosen for errors of an earlier version (bob 4)" in text
     assert "eve 2 traces" in note(report, "not_in_study").text
     assert "No intervals" in table(report, "modes").caption
     assert note(of_lines({"ann": "110", "bob": "101"}), "left_out").text == "Nothing was excluded."

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from mast_tui.traces.alignment import Likeness, align
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace
 from mast_tui.traces.pictures import Picture, PictureFinder, count_picture_notes
@@ -244,6 +245,7 @@ def test_traces_on_lines_of_one_file_have_their_own_pictures(tmp_path: Path) -> 
     traces = read_file(path, named=True).traces
     pictures = [[*map(type_and_size, PictureFinder(trace).of_span(0))] for trace in traces]
     assert pictures == [[A_RED], [A_DARK]]
+    assert [pair.likeness for pair in align(*traces).pairs] == [Likeness.CHANGED]
 
 
 @pytest.mark.parametrize(

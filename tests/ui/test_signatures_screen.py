@@ -133,24 +133,26 @@ async def test_pages_groups_and_labels_are_chosen(ended: TeamDir) -> None:
 
 async def test_groups_are_arms_of_an_experiment(tmp_path: Path) -> None:
     team = TeamDir(tmp_path / "arms")
-    names = [f"{arm}{task}" for arm in "ab" for task in range(6)]
+    names = [*(f"{arm}{task}" for arm in "ab" for task in range(6)), "b6"]
     rows = [f"{name},{'failed' if name[0] == 'a' else 'succeeded'}" for name in names]
     outcome_file(team, *(f"{row},,model-{row[0]},T{row[1]}" for row in rows))
     file = team.folder / "outcomes.csv"
     file.write_text(file.read_text().replace("score,model", "score,model,task_id"))
     for name in names:
-        team.label("alice", name, {"1.3": (3, 8)} if name[0] == "a" else {})
+        labels = {"1.3": (3, 8)} if name[0] == "a" else {}
+        team.label("alice", name, labels, finish=name != "b6")
     async with stage(team.folder, workspace=team.workspace) as on:
         await on.press("S", "x")
         assert not missing(on.text, "[x experiment]", "Success of each arm")
         text = " ".join(on.text.split())
-        assert not missing(text, "model-b 6 6", "+100 [–] 0.031", "-100 [–] 0.031 0.438")
+        # The unfinished run counts for success, as in ``mast-tui experiment``.
+        assert not missing(text, "model-b 7 7", "+100 [–] 0.031", "-100 [–] 0.031 0.438")
         await on.press("end")
         assert "Power to detect 20 points" in on.text
         await on.press("home")
         await on.press("j", "enter")
         assert isinstance(on.app.screen, SignatureTracesScreen)
-        assert "b0" in on.text
+        assert not missing(on.text, "b0", "b6")
         assert "a0" not in on.text
         await on.press("escape")
         await on.press("v", "v")

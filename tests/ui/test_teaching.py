@@ -14,6 +14,7 @@ from mast_tui.configuration import read_judge_configuration
 from mast_tui.judges.llm.run.running import run_model_judge
 from mast_tui.judges.llm.run.setup import configured_setup
 from mast_tui.judges.llm.teaching import default_judge, mistakes, versions
+from mast_tui.ui.judge_runs import teaching
 from mast_tui.ui.judge_runs.comparison import ComparisonScreen
 from mast_tui.ui.judge_runs.teaching import TeachingScreen
 from mast_tui.workspace.registers.hold_out import TracePart, set_split, trace_part
@@ -143,7 +144,12 @@ async def test_a_judge_is_taught_by_an_example(team: TeamDir) -> None:
             assert "Back to the judge of the configuration" in last_message(on)
 
 
-async def test_a_judge_is_taught_by_guidelines(team: TeamDir) -> None:
+async def test_a_judge_is_taught_by_guidelines(
+    team: TeamDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(teaching, "SAMPLE_SIZE", 1)
+    monkeypatch.setattr(teaching, "FIRST_CHOSEN", 0)
+    monkeypatch.setattr(teaching, "wrong_traces", lambda it: sorted(it.work_by_trace)[:3])
     with practice_model(false_alarms={"2.6": "I restart it"}):
         await judge_all(team)
         async with stage(team.folder, workspace=team.workspace) as on:
@@ -152,6 +158,7 @@ async def test_a_judge_is_taught_by_guidelines(team: TeamDir) -> None:
             await teach_by_guideline(on, "A restart is no mismatch")
             assert ": better (p = " in on.text
             assert "used up" not in on.text
+            assert " chosen for earlier errors, not in TPR and TNR" in on.text
             await teach_by_guideline(on, "Not at all")
             assert ": no better shown" in on.text
             assert "These traces have measured 1 version before: they are used up" in on.text

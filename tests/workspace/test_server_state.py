@@ -212,7 +212,7 @@ def test_server_derives_the_state_of_adjudicators_judges_and_leads(
                     PassStarted(PassKind.BLIND),
                     LabelAdded(suggestion),
                     Judged(MODES[:4], (MODES[1],), "run", (MODES[2], MODES[3])),
-                    Judged(MODES[:3], (MODES[2],), None, ()),
+                    Judged(MODES[:3], (MODES[2],), None, (), "2026-01-02T03:04:05Z"),
                     PassWithdrawn(PassKind.BLIND),
                     Judged(MODES[:2], (MODES[1],), "run", ()),
                 )

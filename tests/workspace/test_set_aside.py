@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mast_tui.workspace import RunSettings, TraceRecord, Workspace, WorkspaceError
+from mast_tui.workspace import RunSettings, RunTrace, TraceRecord, Workspace, WorkspaceError
 from mast_tui.workspace.merging import merge
 from mast_tui.workspace.registers.hold_out import (
     TracePart,
@@ -111,6 +111,15 @@ def test_examples_of_runs_are_recorded_unless_they_are_held_out(workspace: Works
     workspace.start_run(JUDGE, MAST.ref)
     workspace.start_run("judge:m-2@0123abcd", MAST.ref, settings=settings_showing(fourth))
     assert workspace.run_examples(JUDGE) == {first, second, third}
+    # Traces chosen for errors do not measure a judge that has judged no others.
+    settings = RunSettings("m-1", "1", "here", chosen=("x",), chosen_from="judge:before@1")
+    before = workspace.start_run("judge:before@1", MAST.ref)
+    taught = workspace.start_run(JUDGE, MAST.ref, settings=settings)
+    for run, trace in ((before, "x"), (before, "y"), (taught, "x")):
+        workspace.note_run_trace(run, RunTrace(trace, 0))
+    assert workspace.unmeasured_traces(JUDGE) == {"x", first, second, third}
+    workspace.note_run_trace(taught, RunTrace("y", 0))
+    assert workspace.unmeasured_traces(JUDGE) == {first, second, third}
 
 
 @pytest.mark.slow

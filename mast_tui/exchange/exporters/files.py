@@ -637,10 +637,13 @@ def add_codebook(request: ExportRequest, outputs: Outputs) -> Counts:
     viewer.reveal({case["trace"] for case in cases})
     if request.pseudonyms is not None:
         pages = request.pseudonyms.in_document(pages)
+    taxonomy = request.taxonomy
     if request.masks is not None:
-        pages = _work_masks(request, request.masks).masked_document(pages)
+        work_masks = _work_masks(request, request.masks)
+        pages = work_masks.masked_document(pages)
+        taxonomy = work_masks.masked_taxonomy(taxonomy)
     is_latex = request.output.suffix.lower() == ".tex"
-    outputs.add(request.output, codebook_text(request.taxonomy, pages, latex=is_latex))
+    outputs.add(request.output, codebook_text(taxonomy, pages, latex=is_latex))
     all_pages = guidelines_document(request.workspace, request.taxonomy)
     decided_traces = {case["trace"] for page in all_pages.values() for case in page["cases"]}
     hidden_traces = decided_traces - {case["trace"] for case in cases}

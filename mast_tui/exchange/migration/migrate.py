@@ -370,7 +370,7 @@ class CarriedWork:
         judged = tuple(mode for mode in self._map.sources if mode in present or mode in verdicts)
         absent = tuple(mode for mode in judged if verdicts.get(mode) is VerdictValue.ABSENT)
         unsure = tuple(mode for mode in judged if verdicts.get(mode) is VerdictValue.UNSURE)
-        return Judged(judged, absent, fact.run, unsure)
+        return Judged(judged, absent, fact.run, unsure, fact.judged_at)
 
     def _reopening_events(self, last: Event) -> Iterator[NewEvent]:
         """Yield the events that ask for a check of modes in the last labelling pass.

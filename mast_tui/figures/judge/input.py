@@ -241,7 +241,7 @@ def judge_input_from_workspace(
             for review in workspace.reviews(taxonomy=ref, pass_number=None)
             if traces is None or review.trace_id in traces
         ),
-        examples=workspace.run_examples(judge),
+        examples=workspace.unmeasured_traces(judge),
         unlabelled=frozenset(judged_modes.keys() - _labelled_traces(passes_of_people, against)),
         passes=assisted_passes(workspace, ref, study_passes, only_if_some_hidden=True),
         order_of=order_of,

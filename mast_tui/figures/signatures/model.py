@@ -105,6 +105,7 @@ class SignatureInput:
         group_parts: The values of the grouping fields, by group.
         task_numbers: The number of each trace's task, -1 if unknown; None if tasks were not read. A
             benchmark's tasks are its own, whatever their names.
+        task_keys: The benchmark and the id or text of each task, by its number.
         task_from_text: True for a trace whose task has no id and is identified by its text.
         trial_numbers: The number of each run among the runs of its task, -1 if unknown.
         weights: The number of traces that each trace represents; None if all weights are equal.
@@ -135,6 +136,7 @@ class SignatureInput:
     stratum_names: tuple[str, ...] = ()
     group_parts: tuple[tuple[str, ...], ...] = ()
     task_numbers: Integers | None = None
+    task_keys: tuple[tuple[str, str], ...] = ()
     task_from_text: Flags | None = None
     trial_numbers: Integers | None = None
     weights: Floats | None = None

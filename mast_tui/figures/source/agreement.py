@@ -345,7 +345,7 @@ def _finished_traces(
     examples: dict[str, int] = {}
     for name, traces in traces_by_name.items():
         if is_judge(name):
-            own_examples = traces & workspace.run_examples(name)
+            own_examples = traces & workspace.unmeasured_traces(name)
             traces -= own_examples
             if own_examples:
                 examples[name] = len(own_examples)

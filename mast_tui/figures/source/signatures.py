@@ -82,10 +82,10 @@ def input_from_workspace(
             succeeded. None for the recorded outcomes.
         gold: Returns the gold of traces.
         order_of: Returns the order of a trace's spans.
-        traces: The ids of the traces that may be shown; None for all.
+        traces: The ids of the traces whose labels may be shown; None for all.
         which: The part of the gold that counts.
-        with_unlabelled: Whether to add the traces without labels, with every mode open. Then no
-            trace has a weight, because all of them count.
+        with_unlabelled: Whether to add all other traces, with every mode open. Then no trace has a
+            weight, because all of them count.
 
     Raises:
         WorkspaceError: There is no such field, or no such annotator.
@@ -103,7 +103,7 @@ def input_from_workspace(
     else:
         labelled = labelled_by(workspace, taxonomy, labels, traces)
     if with_unlabelled:
-        labelled = _with_unlabelled(workspace, labelled, traces)
+        labelled = _with_unlabelled(workspace, labelled)
     facts = _facts_of_traces(workspace, labelled.traces, fields)
     groups = _group_traces([trace.fields for trace in facts], fields)
     models = _numbered([trace.model for trace in facts])
@@ -134,6 +134,7 @@ def input_from_workspace(
         stratum_numbers=models.numbers,
         stratum_names=models.values,
         task_numbers=tasks.numbers,
+        task_keys=tasks.values,
         task_from_text=np.array(
             [not trace.task_id and trace.task_key is not None for trace in facts], dtype=bool
         ),
@@ -163,19 +164,13 @@ def _integers_or_unknown(values: Sequence[int | None]) -> Integers:
     return np.array([-1 if value is None else value for value in values], dtype=np.int64)
 
 
-def _with_unlabelled(
-    workspace: Workspace, labelled: LabelledTraces, visible: Container[str] | None
-) -> LabelledTraces:
-    """Add the visible traces without labels, with every mode open."""
+def _with_unlabelled(workspace: Workspace, labelled: LabelledTraces) -> LabelledTraces:
+    """Add the traces without visible labels, with every mode open."""
     all_ids = workspace.read_columns(
         "traces", ("id",), lambda rows: [trace_id for (trace_id,) in rows]
     )
     labelled_ids = set(labelled.traces)
-    unlabelled = [
-        trace
-        for trace in sorted(all_ids)
-        if trace not in labelled_ids and (visible is None or trace in visible)
-    ]
+    unlabelled = [trace for trace in sorted(all_ids) if trace not in labelled_ids]
     open_verdicts = np.full((len(unlabelled), labelled.verdicts.shape[1]), OPEN, dtype=np.uint8)
     return replace(
         labelled,

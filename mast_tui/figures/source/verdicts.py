@@ -306,7 +306,7 @@ def _labelled_by_judge(
     Examples in its prompt are left out. Modes that it does not judge are open. ``begun`` has the
     number of its last pass on each trace.
     """
-    examples = workspace.run_examples(name)
+    examples = workspace.unmeasured_traces(name)
     looks_at = {
         judgement.trace_id: judgement.looks_at
         for judgement in workspace.judgements(annotator=name, taxonomy=taxonomy.ref)

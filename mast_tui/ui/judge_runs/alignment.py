@@ -77,6 +77,7 @@ class JudgeAlignment:
         test_traces: The ids of the traces that are kept for tests.
         agreed: The trace id and mode of each unanimous or adjudicated verdict.
         is_default: Whether the judge is the default judge.
+        unmeasured: The ids of the traces that the rates leave out.
     """
 
     rates: Mapping[str, FigureTable] = field(default_factory=dict)
@@ -87,6 +88,7 @@ class JudgeAlignment:
     test_traces: tuple[str, ...] = ()
     agreed: frozenset[tuple[str, str]] = frozenset()
     is_default: bool = False
+    unmeasured: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +162,7 @@ def read_alignment(
         test_traces=tuple(sorted(test_gold)),
         agreed=_agreed_subjects(development_gold.gold),
         is_default=default_judge(workspace, taxonomy.ref) == judge,
+        unmeasured=judge_input.examples,
     )
 
 

@@ -489,6 +489,9 @@ def comparison_summary(comparison: RunComparison, key_of: KeyOf) -> str:
         parts.append(f"{verdicts} decided with a judge on screen {treatment}")
     if comparison.alignment.held_out:
         parts.append(f"{comparison.alignment.held_out} held out")
+    chosen_count = len(comparison.alignment.unmeasured & comparison.work_by_trace.keys())
+    if chosen_count:
+        parts.append(f"{chosen_count} chosen for earlier errors, not in TPR and TNR")
     if comparison.alignment.is_default:
         parts.append(f"the judge that {key_of('runs.judge')} asks")
     lines = [" · ".join(parts), version_test_text(comparison.alignment)]

@@ -74,9 +74,25 @@ def traces_to_judge(comparison: RunComparison) -> tuple[str, ...]:
 
     These are the wrongly judged traces, a random sample, and the held-out traces.
     """
-    sample = random_sample(comparison.work_by_trace, seed=0, n=SAMPLE_SIZE)
-    test_traces = comparison.alignment.test_traces
-    return tuple(dict.fromkeys((*wrong_traces(comparison), *sample, *test_traces)))
+    random_traces = (*_sample(comparison), *comparison.alignment.test_traces)
+    return tuple(dict.fromkeys((*wrong_traces(comparison), *random_traces)))
+
+
+def _sample(comparison: RunComparison) -> tuple[str, ...]:
+    """Return a random sample of the traces that measure the judge."""
+    traces = comparison.work_by_trace.keys() - comparison.alignment.unmeasured
+    return random_sample(traces, seed=0, n=SAMPLE_SIZE)
+
+
+def _with_chosen_traces(setup: Setup, comparison: RunComparison) -> Setup:
+    """Add to a setup which traces the judge gets only because the earlier judge was wrong there."""
+    earlier = comparison.run.settings
+    random_traces = {*_sample(comparison), *comparison.alignment.test_traces}
+    return replace(
+        setup,
+        chosen=tuple(trace for trace in wrong_traces(comparison) if trace not in random_traces),
+        chosen_from=(earlier and earlier.chosen_from) or comparison.run.judge,
+    )
 
 
 def judge_errors(comparison: RunComparison, opened: OpenWorkspace) -> list[JudgeError]:
@@ -210,7 +226,9 @@ def next_version(
     traces = _traces_without_examples(comparison, examples, loader, library_traces)
     return NextVersion(
         version,
-        plan=Plan(new_setup, estimate_run(new_setup, traces, workspace)),
+        plan=Plan(
+            _with_chosen_traces(new_setup, comparison), estimate_run(new_setup, traces, workspace)
+        ),
         change=tuple(prompt_change(parent_setup, new_setup)),
         tokens=new_setup.prompt.system.tokens - parent_setup.prompt.system.tokens,
         traces=traces,

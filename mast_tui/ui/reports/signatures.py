@@ -38,6 +38,7 @@ from mast_tui.reports.model import ReportSection
 from mast_tui.reports.signatures import group_report, signatures_report
 from mast_tui.safe_text import one_line
 from mast_tui.session import (
+    VisibleWork,
     finished_or_judged_traces,
     library_view,
     outside_work_text,
@@ -448,12 +449,16 @@ class SignaturesScreen(ReportScreen):
         """
         signatures = self.signatures
         group = sources.group or self.group
+        is_experiment = self.page == EXPERIMENT
 
         def list_traces(_opened: OpenWorkspace) -> Listing | None:
             """List the source traces of the figure."""
             if signatures is None or signatures.inputs is None:
                 return None
-            return listing_of(failing_traces(signatures.inputs, group, sources), signatures.names)
+            inputs = signatures.inputs
+            if is_experiment and signatures.experiment is not None:
+                inputs = signatures.experiment[0].inputs
+            return listing_of(failing_traces(inputs, group, sources), signatures.names)
 
         return list_traces
 
@@ -620,41 +625,37 @@ def compute_signatures(
     Raises:
         StoppedError: The figures are no longer needed.
     """
-    first_figures = _first_signatures(opened, choice, stop_when(stopped, orders(opened.workspace)))
+    order_of = stop_when(stopped, orders(opened.workspace))
+    traces_by_author = finished_or_judged_traces(opened.workspace, opened.taxonomy.ref)
+    labels = visible_labels(opened, choice.labels, traces_by_author)
+    first_figures = _first_signatures(opened, choice, order_of, labels, traces_by_author)
     yield first_figures
     if stopped():
         raise StoppedError
     inputs = first_figures.inputs
     assert inputs is not None
     corrected_figures = _corrected_figures(opened, inputs) if choice.of_judge else ()
+    all_runs, _ = _visible_input(opened, choice, order_of, labels, with_unlabelled=True)
     yield replace(
         first_figures,
         report=signature_report(inputs, RESAMPLING, corrected=corrected_figures),
         intervals_pending=False,
-        experiment=_experiment_of_groups(inputs),
+        experiment=_experiment_of_groups(all_runs),
     )
 
 
 def _first_signatures(
-    opened: OpenWorkspace, choice: SignatureChoice, order_of: OrderOf
+    opened: OpenWorkspace,
+    choice: SignatureChoice,
+    order_of: OrderOf,
+    labels: VisibleWork,
+    traces_by_author: Mapping[str, frozenset[str]],
 ) -> Signatures:
     """Compute the figures without resampling, and record the traces that they reveal."""
     workspace = opened.workspace
     taxonomy = opened.taxonomy
-    traces_by_author = finished_or_judged_traces(workspace, taxonomy.ref)
-    labels = visible_labels(opened, choice.labels, traces_by_author)
     record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(labels.revealing))
-    inputs_with_outcomes = input_from_workspace(
-        workspace,
-        taxonomy,
-        labels=choice.labels,
-        by=choice.grouping,
-        failed_below=choice.failed_below,
-        gold=gold_of(workspace, taxonomy, order_of),
-        order_of=order_of,
-        traces=frozenset(labels.visible),
-    )
-    inputs, hidden_outcomes = without_outcomes(inputs_with_outcomes, _visible_outcomes(opened))
+    inputs, hidden_outcomes = _visible_input(opened, choice, order_of, labels)
     return Signatures(
         choice,
         signature_report(inputs, NO_RESAMPLING),
@@ -666,6 +667,32 @@ def _first_signatures(
         hidden_outcomes=hidden_outcomes,
         names=trace_names(workspace.traces()),
     )
+
+
+def _visible_input(
+    opened: OpenWorkspace,
+    choice: SignatureChoice,
+    order_of: OrderOf,
+    labels: VisibleWork,
+    *,
+    with_unlabelled: bool = False,
+) -> tuple[SignatureInput, int]:
+    """Read the visible labels and outcomes, and count the hidden outcomes.
+
+    With ``with_unlabelled``, traces without visible labels are added, as for an experiment.
+    """
+    inputs = input_from_workspace(
+        opened.workspace,
+        opened.taxonomy,
+        labels=choice.labels,
+        by=choice.grouping,
+        failed_below=choice.failed_below,
+        gold=gold_of(opened.workspace, opened.taxonomy, order_of),
+        order_of=order_of,
+        traces=labels.visible,
+        with_unlabelled=with_unlabelled,
+    )
+    return without_outcomes(inputs, _visible_outcomes(opened))
 
 
 def _visible_outcomes(opened: OpenWorkspace) -> set[str] | None:

@@ -254,12 +254,13 @@ class _StateChanges:
         """Finish the judge's pass on a trace, and replace all its verdicts."""
         self._begin_pass(key, PassKind.BLIND, event.at, withheld=False)
         # Spans read are counted for people only.
-        self._changed_passes[key] |= {"finished_at": event.at, "spans_read": None, "spans": None}
+        time = event.at if fact.judged_at is None else fact.judged_at
+        self._changed_passes[key] |= {"finished_at": time, "spans_read": None, "spans": None}
         self._clear_verdicts(key)
         self._verdicts[key] = dict.fromkeys(fact.absent, VerdictValue.ABSENT)
         self._verdicts[key] |= dict.fromkeys(fact.unsure, VerdictValue.UNSURE)
         work = (event.annotator, event.trace_id, event.taxonomy)
-        judgement_row = (json.dumps(list(fact.looks_at)), fact.run, event.at)
+        judgement_row = (json.dumps(list(fact.looks_at)), fact.run, time)
         self._rows[schema.judgements][work] = judgement_row
 
     def _clear_verdicts(self, key: Values) -> None:

@@ -171,13 +171,15 @@ class Judged(_Fact, frozen=True, tag="judged"):
     """The verdicts of a judge on a trace.
 
     Of the modes in ``looks_at``, the judge calls those in ``absent`` absent and is unsure of those
-    in ``unsure``. All others have labels.
+    in ``unsure``. All others have labels. ``judged_at`` is the time of the judgement if it differs
+    from the event's time, as in an import.
     """
 
     looks_at: tuple[str, ...]
     absent: tuple[str, ...]
     run: str | None = None
     unsure: tuple[str, ...] = ()
+    judged_at: str | None = None
 
 
 class StudySet(_Fact, frozen=True, tag="study_set"):

@@ -363,14 +363,44 @@ def examples(connection: Connection, judge: str) -> frozenset[str]:
         connection: An open connection.
         judge: The judge.
     """
+    return frozenset(
+        trace_id
+        for settings in _settings_of_judge(connection, judge)
+        for trace_id in settings.examples
+    )
+
+
+def unmeasured_traces(connection: Connection, judge: str) -> frozenset[str]:
+    """Return the ids of the traces on which figures do not measure a judge.
+
+    These are the examples in its prompt. For a taught judge, they are also the traces that it got
+    because the judge before it was wrong there, until it has judged all traces of that judge.
+
+    Args:
+        connection: An open connection.
+        judge: The judge.
+    """
+    traces = examples(connection, judge)
+    for settings in _settings_of_judge(connection, judge):
+        population = _judged_traces(connection, settings.chosen_from) - traces
+        if population - _judged_traces(connection, judge):
+            traces |= frozenset(settings.chosen)
+    return traces
+
+
+def _settings_of_judge(connection: Connection, judge: str) -> list[RunSettings]:
+    """Return the settings of a judge's runs."""
     statement = select(_RUNS.c.settings).where(
         _RUNS.c.judge == judge, _RUNS.c.settings.is_not(None)
     )
-    return frozenset(
-        trace_id
-        for (document,) in connection.execute(statement)
-        for trace_id in _settings_of(document, None).examples
-    )
+    return [_settings_of(document, None) for (document,) in connection.execute(statement)]
+
+
+def _judged_traces(connection: Connection, judge: str | None) -> frozenset[str]:
+    """Return the ids of the traces in a judge's runs; none without a judge."""
+    statement = select(_TRACES.c.trace_id).join(_RUNS, _RUNS.c.id == _TRACES.c.run)
+    judged = statement.where(_RUNS.c.judge == judge, _TRACES.c.problem.is_(None))
+    return frozenset(connection.execute(judged).scalars())
 
 
 def _run_to_row(run: Run) -> Row:

@@ -55,6 +55,8 @@ class Setup:
         allowance: The limits of tokens and money of the run.
         noted: Further settings for the record of the run, as names and values.
         headers: The headers of each request.
+        chosen: The ids of the traces that the judge gets because an earlier judge was wrong there.
+        chosen_from: The judge from whose traces they were chosen.
     """
 
     taxonomy: Taxonomy
@@ -71,6 +73,8 @@ class Setup:
     allowance: Allowance = UNBOUNDED
     noted: tuple[tuple[str, str], ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
+    chosen: tuple[str, ...] = ()
+    chosen_from: str | None = None
 
     @cached_property
     def prompt(self) -> Prompt:
@@ -142,6 +146,8 @@ class Setup:
             price_in=None if self.prices is None else self.prices.input,
             price_out=None if self.prices is None else self.prices.output,
             price_cached=None if self.prices is None else self.prices.cached,
+            chosen=self.chosen,
+            chosen_from=self.chosen_from,
         )
 
 
