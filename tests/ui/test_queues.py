@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from textual.widgets import Input
 
 from mast_tui.errors import MastError
 from mast_tui.exchange.migration.mapping import CodebookMap
@@ -192,7 +193,9 @@ async def test_a_queue_is_chosen_and_gone_through(tmp_path: Path) -> None:
         assert listed_names(on) == ["b.json"]
         assert "1.3" in on.text
         assert reveals(team) > 0
-        await on.press("f", "s", "backspace", "backspace", *"2 7", "enter")
+        await on.press("f", "s")
+        assert on.app.screen.query_one(Input).value == "5"  # as many as are listed
+        await on.press(*"2 7", "enter")
         drawn = listed_names(on)
         assert len(drawn) == 2
         assert "random sample, seed 7" in on.lines[0]

@@ -99,7 +99,7 @@ class WelcomeScreen(ModalScreen[bool | None]):
             box.border_title = "Welcome to mast_tui"
             box.border_subtitle = "any key begins"
             yield Static(
-                Content("Read what an agent did, and label where it failed, and how: the mode."),
+                Content("Read what an agent did. Label where it failed, and how (the mode)."),
                 classes="question",
             )
             for key, effect in self._keys:
