@@ -81,7 +81,7 @@ async def test_the_first_minute(tmp_path: Path) -> None:
             "1 suggestion without your answer",
             "Without a verdict: 13 of 14 modes",
             "o  finish; modes without a verdict do not count in agreement  ↵",
-            "W  set them all absent and finish: only if you looked for each",
+            "W  set them absent and finish: only if you looked for each",
         )
         await on.press("o")
         assert on.session.finished

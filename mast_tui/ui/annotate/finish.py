@@ -189,7 +189,7 @@ Answers = tuple[tuple[str, str], ...]
 TO_UNREAD: Final = ("g", "go to the first unread span")
 ANSWERS: Final[Answers] = (
     ("o", "finish; modes without a verdict do not count in agreement"),
-    ("W", "set them all absent and finish: only if you looked for each"),
+    ("W", "set them absent and finish: only if you looked for each"),
     TO_UNREAD,
 )
 ANSWERS_BY_STUDY: Final[Mapping[OpenModes, Answers]] = {
