@@ -160,12 +160,12 @@ class Writes:
         if not self._is_slow or self._running is None or self._is_asking:
             return ""
         status = self._status
-        reason = "another program that is writing" if status.waits_for_others else "the disk"
+        reason = "another program is writing" if status.waits_for_others else "the disk is slow"
         if status.on_server:
-            reason = "the server"
+            reason = "the server is slow"
         asked_count = sum(piece.holds > HeldKeys.NOTHING for piece in self._unfinished_pieces)
         asked_text = f" · {counted(asked_count, 'action')} not done yet" if asked_count else ""
-        return f"Waiting for {reason}{asked_text}"
+        return f"Saving …: {reason}{asked_text}"
 
     @property
     def _unfinished_pieces(self) -> tuple[_WorkPiece, ...]:

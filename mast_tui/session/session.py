@@ -871,10 +871,11 @@ class Session:
         result = self._messages.change_with_message(change.facts)
         # A change after the finish begins a second look, the next pass on the trace.
         if change.opens_second_look:
-            use_in_gold = ", the gold your last" if annotator_kind(self.annotator).is_person else ""
+            is_person = annotator_kind(self.annotator).is_person
+            use_in_gold = ", the gold (final labels) your last" if is_person else ""
             message = (
-                f"{result.message} · the trace is open again: finish it once more · agreement "
-                f"counts your first finish{use_in_gold}"
+                f"{result.message} · the trace is open again: finish it once more, or undo · "
+                f"agreement counts your first finish{use_in_gold}"
             )
             result = structs.replace(result, message=message)
         self._commit(self._new_write(change.facts, change.state.number))

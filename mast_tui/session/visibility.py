@@ -132,7 +132,8 @@ class LibraryEntry(Struct, frozen=True):
 
     Attributes:
         state: The state of the annotator's last labelling pass, or of the retest.
-        finished_by: The people who have finished the trace.
+        finished_by: The people who have finished the trace, without an annotator who has opened it
+            again.
         own_labels: The number of the annotator's labels.
         waiting: The number of suggestions without an answer; 0 while they are hidden.
         outcome_visible: True if outcome, reward and ground truth may be shown.
@@ -230,9 +231,10 @@ class _LibraryFacts:
         """Return the entry of a trace outside of retests, with counts of hidden suggestions."""
         own_passes = self._own_passes_by_trace.get(trace_id, [])
         is_revealed = has_revealed(own_passes)
+        state = labelling_state(own_passes)
         return LibraryEntry(
-            state=labelling_state(own_passes),
-            finished_by=_finished_by(self._passes_by_trace[trace_id]),
+            state=state,
+            finished_by=self._finished_by(trace_id, state),
             own_labels=self._label_counts.get(trace_id, 0),
             waiting=self._waiting_counts.get(trace_id, 0),
             outcome_visible=is_revealed or not self._blind,
@@ -243,14 +245,10 @@ class _LibraryFacts:
     def _retest_entry(self, trace_id: str) -> LibraryEntry:
         """Return the entry of a retest, with counts of hidden suggestions."""
         is_begun = retest_open(self._own_passes_by_trace.get(trace_id, []))
-        passes_of_others = [
-            trace_pass
-            for trace_pass in self._passes_by_trace[trace_id]
-            if trace_pass.annotator != self._annotator
-        ]
+        state: State = "open" if is_begun else "untouched"
         return LibraryEntry(
-            state="open" if is_begun else "untouched",
-            finished_by=_finished_by(passes_of_others),
+            state=state,
+            finished_by=self._finished_by(trace_id, state),
             own_labels=0,
             waiting=self._retest_waiting_counts.get(trace_id, 0),
             outcome_visible=not self._blind,
@@ -258,6 +256,22 @@ class _LibraryFacts:
             look_here=self._look_here_counts.get(trace_id),
             is_retest=True,
         )
+
+    def _finished_by(self, trace_id: str, state: State) -> tuple[str, ...]:
+        """Return the names of the people who have finished a labelling pass, sorted.
+
+        The annotator is among them only if the state of the trace is ``finished``.
+        """
+        names = {
+            trace_pass.annotator
+            for trace_pass in self._passes_by_trace[trace_id]
+            if trace_pass.finished
+            and trace_pass.kind.is_labelling
+            and not is_judge(trace_pass.annotator)
+        }
+        if state != "finished":
+            names.discard(self._annotator)
+        return tuple(sorted(names))
 
     def _is_withheld(self, trace_id: str) -> bool:
         own_passes = self._own_passes_by_trace.get(trace_id, [])
@@ -283,18 +297,6 @@ def suggestions_withheld(own_passes: Sequence[Pass], planned: bool) -> bool:
     """
     passes = [own_pass for own_pass in own_passes if own_pass.kind is not PassKind.ADJUDICATION]
     return passes[-1].withheld if passes else planned
-
-
-def _finished_by(passes: Iterable[Pass]) -> tuple[str, ...]:
-    """Return the names of the people who have finished a labelling pass, sorted."""
-    names = {
-        trace_pass.annotator
-        for trace_pass in passes
-        if trace_pass.finished
-        and trace_pass.kind.is_labelling
-        and not is_judge(trace_pass.annotator)
-    }
-    return tuple(sorted(names))
 
 
 def has_revealed(own_passes: Iterable[Pass]) -> bool:

@@ -115,7 +115,7 @@ def test_an_edit_after_the_finish_starts_a_second_look(desk: Desk) -> None:
     session.finish(open_modes="leave")
     frozen = desk.workspace.labels()
     change = session.toggle_label(THREE, span(4), suggestions_on_screen=False)
-    assert change.message.endswith("agreement counts your first finish, the gold your last")
+    assert change.message.endswith("your first finish, the gold (final labels) your last")
     assert (current(session).number, current(session).kind) == (2, PassKind.SECOND_LOOK)
     assert not session.finished
     copy, added = session.labels

@@ -79,7 +79,7 @@ def test_the_library_shows_the_state_of_traces(desk: Desk) -> None:
     other = library_view(desk.workspace, "alice", "other@1", blind=False)[TRACE]
     assert other == LibraryEntry("untouched", (), 0, 0, True)
     put(session, TWO, span(4))
-    assert entry(desk) == LibraryEntry("open", ("alice",), 2, 1, True)
+    assert entry(desk) == LibraryEntry("open", (), 2, 1, True)
     other = library_view(desk.workspace, "alice", MAST.ref, blind=False)["other"]
     assert other == LibraryEntry("untouched", (), 0, 0, True)
 

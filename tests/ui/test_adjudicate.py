@@ -108,7 +108,7 @@ async def test_a_digit_decides_a_conflict_and_goes_on(conflicts: TeamDir) -> Non
             "1.3": PRESENT,
             "3.1": ABSENT,
         }
-        what_next = "Nothing left to decide: V exports the gold · K shows agreement"
+        what_next = "Nothing left: V exports the gold · K shows agreement"
         assert last_message(on).startswith(what_next)
         for key in ("]", "0"):  # the cursor is on the row of the trace
             await on.press("g", key)
@@ -137,7 +137,7 @@ async def test_boundaries_are_edited_and_modes_replaced(conflicts: TeamDir) -> N
         row = row_at_cursor(on)
         asked = adjudicate(on).hints.message
         marked = adjudicate(on).evidence.marked_range()
-        assert "move the end at the cursor" in asked
+        assert "move this end of the range" in asked
         for key in ("1", "2", "b", "0", "_", "l", "x", "c", "m", "J", "u", "}", "]", "L", "Q", "?"):
             await on.send(key)
             assert on.app.screen is adjudicate(on)

@@ -96,7 +96,7 @@ async def test_suggestions_are_accepted_and_edited(small: Path, judged: Path) ->
         assert (on.number, on.annotate.timeline.range) == (8, (2, 7))
         assert "edit" in on.lines[-1]
         await on.press("j")  # beyond the suggestion
-        assert ", original" in on.text
+        assert "Editing suggestion" in on.text
         await on.press("k", "k", "k", "1", "5")
         assert on.labels == {("1.5", 3, 6)}
         assert {x.origin for x in on.session.labels} == {Origin.EDITED}

@@ -41,6 +41,7 @@ async def test_the_first_minute(tmp_path: Path) -> None:
             "Enter open the trace under the cursor ↑ ↓ move over its spans (steps)",
             "1 3 press 1, then 3: label 1.3 Step repetition on the span under the cursor",
             "] go to the next suggestion: a accepts it, x rejects it",
+            "D finish the trace, so that your labels count",
             "u undo the last change, also after a restart",
             "? all keys of a screen; press it now to read them",
         )
@@ -56,7 +57,7 @@ async def test_the_first_minute(tmp_path: Path) -> None:
             on.text,
             "╭─ System design issues ─",
             "│ 3  1.3 Step repetition                   │",
-            " label 1▁ · second digit · Esc cancels (- first: absent, _ first: unsure)",
+            " label 1▁ · second digit · Esc cancels · - before the digits: absent, _: unsure",
         )
         await on.press("3")
         assert on.labels == {("1.3", 2, 2)}
@@ -79,8 +80,8 @@ async def test_the_first_minute(tmp_path: Path) -> None:
             "of 12 spans read ─",
             "1 suggestion without your answer",
             "Without a verdict: 13 of 14 modes",
-            "o  finish; modes without a verdict stay open: agreement skips them  ↵",
-            "W  finish and set all absent: only if you looked for each",
+            "o  finish; modes without a verdict do not count in agreement  ↵",
+            "W  set them absent and finish: only if you looked for each",
         )
         await on.press("o")
         assert on.session.finished

@@ -59,8 +59,8 @@ NO_KEYS: Final = frozenset(
         "B \0",
         "B  \0",
         "A → B: B is the next mode that first occurs after A. A+B: both at the same span.",
-        "No trace most worth labelling is left for you."
-        "\n\nmast-tui study add --sample N --judge NAME chooses such traces.",
+        "No trace that was chosen as most worth labelling is left for you."
+        "\n\nThe owner of a study chooses them: mast-tui study add --sample N --judge NAME.",
     }
 )
 """Messages with letters that are no keys."""

@@ -171,6 +171,8 @@ async def test_a_judge_without_findings_is_named(tmp_path: Path, workspace: Path
         assert "The rules judge found nothing." in on.text
         await on.press("X")
         assert on.message == "The rules judge found nothing."
+        await on.press("e")
+        assert "#1 has no label of yours · The rules judge found" in on.message
     async with stage(path, workspace=workspace, blind=True) as on:
         assert "found nothing" not in on.text
         await on.press("X")

@@ -90,9 +90,6 @@ async def test_visible_rows_follow_the_height_of_the_timeline(tmp_path: Path) ->
         after = [text[0] for text in column(on)]
         assert on_screen < 8
         assert after.count("▏") + 1 <= on_screen < earlier.count("▏")
-        await on.pilot.resize_terminal(80, 24)
-        await on.press()
-        assert on.annotate.overview.size.width == 1
 
 
 async def test_keys_go_to_errors(tmp_path: Path) -> None:

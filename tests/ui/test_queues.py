@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from textual.widgets import Input
 
 from mast_tui.errors import MastError
 from mast_tui.exchange.migration.mapping import CodebookMap
@@ -109,7 +110,7 @@ def test_reveals_are_recorded_on_choosing_disagreements() -> None:
 def test_counts_of_disagreements_are_hidden_until_chosen() -> None:
     counts = {QueueName.ALL: 9, QueueName.MINE: 4, QueueName.DISAGREEMENTS: 3}
     assert count_text(QueueName.MINE, counts, {}) == "4"
-    assert "3 finished" in count_text(QueueName.DISAGREEMENTS, counts, {})
+    assert "hidden" in count_text(QueueName.DISAGREEMENTS, counts, {})
     assert count_text(QueueName.DISAGREEMENTS, counts, {QueueName.DISAGREEMENTS: 2}) == "2"
     assert count_text(QueueName.UNSURE, {}, {}) == "…"
 
@@ -166,7 +167,7 @@ async def test_a_queue_is_chosen_and_gone_through(tmp_path: Path) -> None:
     async with stage(team.folder, workspace=team.workspace) as on:
         assert len(listed_names(on)) == 5
         await on.press("f")
-        assert not missing(on.text, "mine to do", "from your 2 finished traces")
+        assert not missing(on.text, "mine to do", "hidden until you open it")
         await on.press("escape")
         assert len(listed_names(on)) == 5
         await on.press("f", "m")
@@ -189,11 +190,15 @@ async def test_a_queue_is_chosen_and_gone_through(tmp_path: Path) -> None:
         await on.press("escape")
         # What is begun comes first, by whatever it was begun.
         assert (sorted(listed_names(on)), reveals(team)) == (["a.json", "e.json"], 0)
-        await on.press("f", "P")
+        await on.press("f", "P", "n")
+        assert reveals(team) == 0
+        await on.press("f", "P", "y")
         assert listed_names(on) == ["b.json"]
         assert "1.3" in on.text
         assert reveals(team) > 0
-        await on.press("f", "s", "backspace", "backspace", *"2 7", "enter")
+        await on.press("f", "s")
+        assert on.app.screen.query_one(Input).value == "5"  # as many as are listed
+        await on.press(*"2 7", "enter")
         drawn = listed_names(on)
         assert len(drawn) == 2
         assert "random sample, seed 7" in on.lines[0]
@@ -226,10 +231,10 @@ async def test_the_queue_of_a_changed_codebook(tmp_path: Path) -> None:
         migrate(store, CodebookMap(old, MAST, targets), "alice")
     async with stage(team.folder, workspace=team.workspace) as on:
         await on.press("f")
-        assert "with a mode the codebook split" in on.text
+        assert "a mode was split since you labelled" in on.text
         await on.press("c")
         assert listed_names(on) == ["a.json"]
-        assert "with a mode the codebook split · 1 of 2 traces" in on.lines[0]
+        assert "split modes · 1 of 2 traces" in on.lines[0]
         assert "On: 1.3 Step repetition, 1.4 Loss of conversation history" in on.text
         await on.press("enter")
         await on.press("D")

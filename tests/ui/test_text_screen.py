@@ -90,7 +90,7 @@ async def test_the_answer_key_is_shown_searched_and_copied(path: Path) -> None:
 async def test_blind_annotators_see_the_answer_key_after_revealing(path: Path) -> None:
     async with stage(path, blind=True) as on:
         await on.press("G", "s")
-        assert "No call up to" in on.message
+        assert "No file is known to have changed" in on.message
         await on.press("i")
         assert on.app.screen is on.annotate
         assert on.message == hidden_sentence(shown_key)

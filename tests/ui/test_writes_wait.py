@@ -94,12 +94,12 @@ async def test_moves_labels_and_reads_wait_for_another_writer(small: Path, works
         with other_program_writes(workspace):
             await send(on, "1", "3", "j", "1", "4", "j", "j", "2", "6")
             assert (on.number, on.labels) == (5, set())
-            await on.until(lambda: "Waiting for another program" in on.lines[-1])
+            await on.until(lambda: "another program is writing" in on.lines[-1])
             assert "3 actions not done yet" in on.lines[-1]
             on.annotate.drawn_spans.write()
         await settle(on.pilot)
         assert (on.labels, on.number) == ({("1.3", 2, 2), ("1.4", 3, 3), ("2.6", 5, 5)}, 5)
-        assert "Waiting" not in on.lines[-1]
+        assert "Saving …" not in on.lines[-1]
         on.annotate.drawn_spans.write()
         await settle(on.pilot)
         trace = on.trace
@@ -112,9 +112,9 @@ async def test_moves_labels_and_reads_wait_for_another_writer(small: Path, works
         app_workspace = on.app.workspace
         with other_program_writes(workspace):
             on.app.writes.do(lambda: app_workspace.carry_out(lambda: set_setting(on)))
-            await on.until(lambda: "Waiting for another program" in on.lines[-1])
+            await on.until(lambda: "another program is writing" in on.lines[-1])
         await settle(on.pilot)
-        assert "Waiting" not in on.lines[-1]
+        assert "Saving …" not in on.lines[-1]
     assert labels_on_disk(workspace) == expected
 
 

@@ -153,8 +153,8 @@ async def test_step_waits_for_another_program_while_the_loop_continues(
     with another_writer(location):
         queue.add(lambda: add(workspace))
         await queue.until_reported()
-        holder = "the server" if isinstance(location, str) else "another program that is writing"
-        assert queue.writes.report == f"Waiting for {holder} · 1 action not done yet"
+        holder = "the server is slow" if isinstance(location, str) else "another program is writing"
+        assert queue.writes.report == f"Saving …: {holder} · 1 action not done yet"
         assert len(workspace.labels()) == 1
     await queue.until_idle()
     assert (queue.errors, queue.writes.report) == ([], "")

@@ -106,7 +106,7 @@ COLUMNS: Final[Sequence[TableColumn[QueueRow]]] = (
     TableColumn(
         "", lambda row: row.summary, _text_style("what"), ColumnWidth(cuts=((3, 22), (5, 1)))
     ),
-    TableColumn("", lambda row: row.sides, "quiet", ColumnWidth(2, cuts=((1, 20),), filled=0.0)),
+    TableColumn("", lambda row: row.sides, "quiet", ColumnWidth(1, filled=0.0)),
 )
 """The columns of a case. The answers of the sides are dropped first on a narrow screen."""
 

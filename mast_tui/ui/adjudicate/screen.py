@@ -1152,7 +1152,7 @@ class AdjudicateScreen(BaseScreen):
             )
         is_everything = self.queue.mode is None and not self.queue.hidden_traces()
         where = "" if is_everything else " here"
-        return f"Nothing left to decide{where}: {self._gold_hint()}"
+        return f"Nothing left{where}: {self._gold_hint()}"
 
     def _gold_hint(self) -> str:
         """Return a hint with the keys that export the gold and show agreement."""
@@ -1392,10 +1392,10 @@ class AdjudicateScreen(BaseScreen):
     def _prompt_boundary(self) -> None:
         key_of = self.mast.key_of
         self.hints.prompt(
-            f"{key_of('adjudicate.up')} {key_of('adjudicate.down')} move the end at the cursor · "
+            f"{key_of('adjudicate.up')} {key_of('adjudicate.down')} move this end of the range · "
             f"{key_of('adjudicate.boundary')} the other end · "
-            f"{key_of('adjudicate.agreed')} begins the range here · "
-            f"{key_of('adjudicate.enter')} decides: present here · "
+            f"{key_of('adjudicate.agreed')} new range here · "
+            f"{key_of('adjudicate.enter')} decides: present there · "
             f"{key_of('everywhere.back')} cancels"
         )
 

@@ -6,14 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from rich.cells import cell_len, set_cell_size
 from textual.app import ComposeResult
 from textual.containers import Grid, Vertical
 from textual.widgets import Static
 
 from mast_tui.columns import shortened
 from mast_tui.errors import MastError
-from mast_tui.labels import VerdictValue
+from mast_tui.labels import PassKind, VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.ui.annotate.labelling import DigitEntry, type_digit
@@ -189,8 +188,8 @@ Answers = tuple[tuple[str, str], ...]
 
 TO_UNREAD: Final = ("g", "go to the first unread span")
 ANSWERS: Final[Answers] = (
-    ("o", "finish; modes without a verdict stay open: agreement skips them"),
-    ("W", "finish and set all absent: only if you looked for each"),
+    ("o", "finish; modes without a verdict do not count in agreement"),
+    ("W", "set them absent and finish: only if you looked for each"),
     TO_UNREAD,
 )
 ANSWERS_BY_STUDY: Final[Mapping[OpenModes, Answers]] = {
@@ -295,7 +294,7 @@ class FinishScreen(KeyDialog[str]):
         example = next(iter(self._rows_by_mode), taxonomy.modes[0])
         keys = " ".join(taxonomy.keys_of(example))
         self._digits_text = (
-            f"{keys} or - {keys} sets {example.code} absent, _ {keys} sets it unsure. "
+            f"Here {keys} sets {example.code} absent, _ {keys} unsure. "
             "The same keys again undo this."
         )
 
@@ -326,22 +325,19 @@ class FinishScreen(KeyDialog[str]):
         """Show the verdict of each mode, and the number of modes without one."""
         open_count = sum(self._verdict_of(mode.slug) is None for mode in self._rows_by_mode)
         mode_count = counted(len(self._taxonomy.modes), "mode")
-        self._heading.update(f"Without a verdict: {open_count} of {mode_count}")
+        set_count = len(self._rows_by_mode) - open_count
+        set_text = f" · {set_count} set here" if set_count else ""
+        self._heading.update(f"Without a verdict: {open_count} of {mode_count}{set_text}")
         column_cells = (min(DIALOG_CELLS, self.app.size.width) - FRAME_CELLS) // 2
         # A scrollbar leaves less. Before the first layout the rows have no width.
         row_widths = (row.size.width for row in self._rows_by_mode.values())
         column_cells = min(filter(None, row_widths), default=column_cells)
-        longest_name = max(map(cell_len, (mode.name for mode in self._rows_by_mode)), default=0)
         for mode, row in self._rows_by_mode.items():
             verdict = self._verdict_of(mode.slug)
-            verdict_text = f" {verdict.value}" if verdict else ""
+            verdict_text = f"{verdict.value} " if verdict else ""
             name = mode.name if row.key == mode.code else f"{mode.code} {mode.name}"
-            # Without padding to the end of the column, a gap stays between wide columns.
-            name_cells = min(longest_name, column_cells - KEY_CELLS - len(verdict_text))
-            row.show(
-                set_cell_size(shortened(one_line(name), name_cells), name_cells),
-                (verdict_text, "bold"),
-            )
+            name_cells = column_cells - KEY_CELLS - len(verdict_text)
+            row.show((verdict_text, "bold"), shortened(one_line(name), name_cells))
 
     def take(self, key: str) -> bool:
         """Close the dialog with an answer, or add a digit of the mode that gets a verdict.
@@ -529,6 +525,11 @@ class Finish(ScreenPart):
         parts.append(await self._next_steps(session))
         if not is_set_by_study:
             parts += await self._reveal_hint(session)
+        if session.current is not None and session.current.kind is PassKind.SECOND_LOOK:
+            agreement, passes = map(self._key_of, ("everywhere.agreement", "agreement.passes"))
+            parts.append(
+                f"agreement counts your first finish: {agreement}, then {passes} counts this one"
+            )
         self._hints.say(" · ".join(parts))
 
     async def _reveal_hint(self, session: Session) -> list[str]:
@@ -614,7 +615,9 @@ class Finish(ScreenPart):
         self._screen.session_changed()
         message_parts = self._others_texts(session, await self._run(session.other_people))
         scores = self._state.open_trace.meta.answer_key.scores[:MAX_SCORES]
-        message_parts += [f"{one_line(name)}: {one_line(score, 60)}" for name, score in scores]
+        score_texts = [f"{one_line(name)} = {one_line(score, 60)}" for name, score in scores]
+        if scores:
+            message_parts.append(f"in the file: {', '.join(score_texts)}")
         if self._state.open_trace.meta.hidden:
             message_parts.append(f"{self._key_of('annotate.answer_key')} shows the answer key")
         self._hints.say(" · ".join(message_parts))

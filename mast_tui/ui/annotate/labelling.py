@@ -325,7 +325,7 @@ class Labelling(ScreenPart):
             parts.insert(1, f"{key_text(refused_key)} does nothing here")
         elif self.entry.purpose is VerdictValue.PRESENT and not self._is_editing:
             absent_key, unsure_key = map(self._key_of, ("annotate.absent", "annotate.unsure"))
-            closing += f" ({absent_key} first: absent, {unsure_key} first: unsure)"
+            closing += f" · {absent_key} before the digits: absent, {unsure_key}: unsure"
         self._hints.prompt(
             " · ".join((*parts, closing)),
             self.entry.menu(taxonomy),

@@ -679,6 +679,9 @@ class Suggestions(ScreenPart):
         suggestion = self.current()
         if suggestion is None:
             await self._answer_current(session, accept=True)  # without one, this answers nothing
+            if not self.pending:
+                subject = f"Nothing to edit: #{self._state.index + 1} has no label of yours"
+                self._hints.say(f"{subject} · {self._none_pending_text(session)}")
             return
         self.edited_id = suggestion.id
         indices = self._range_of(suggestion)
@@ -762,12 +765,12 @@ class Suggestions(ScreenPart):
             warnings.append(SuggestionLine(text, warns=False))
         # The number counts all suggestions, so answers do not change it.
         all_ids = [s.id for s in session.suggestions]
-        title = f"Suggestion {all_ids.index(suggestion.id) + 1} of {len(all_ids)}"
+        number = f"{all_ids.index(suggestion.id) + 1} of {len(all_ids)}"
         source = suggestion_source_text(suggestion, index_of)
         for panel in self.panels:
-            panel.show(title, mode_title, source, warnings, suggestion.rationale)
+            panel.show(f"Suggestion {number}", mode_title, source, warnings, suggestion.rationale)
             if self.edited_id == suggestion.id:
-                panel.show_titles(plain_title(f"{title}, original"))
+                panel.show_titles(plain_title(f"Editing suggestion {number}"))
 
     def _idle_text(self, session: Session | None) -> str:
         """Return the text of the panel while no suggestion is under the cursor."""

@@ -357,7 +357,7 @@ def _offer_artefacts(
             if getattr(trace.meta.answer_key, section)
         ]
     if not choices:
-        screen.hints.say(f"No call up to #{index + 1} is known to have changed a file")
+        screen.hints.say(f"No file is known to have changed up to #{index + 1}")
         return
     title = f"Files and results up to #{index + 1}"
     dialog = FinderDialog(title, choices, placeholder="a file or result")

@@ -90,7 +90,7 @@ LEGEND: Final[Mapping[Where, Sequence[HelpSection]]] = MappingProxyType(
                 (
                     (
                         f"{CURSOR}  {ON_SCREEN}",
-                        "The cursor; the part in the timeline. A narrow strip has colours instead",
+                        "The cursor; the part that the timeline shows now",
                     ),
                     (STRIP[CellContent.MATCH], "A match of the search"),
                     (f"{_MINE}  {_WAITS}", "A label; a suggestion"),
@@ -161,8 +161,8 @@ def adjudication_help(keymap: Keymap) -> tuple[str, ...]:
         "key decides it and goes to the next; the title says how many are left.",
         "What all agree on goes to the gold without a decision. Overlapping places are joined.",
         f"{key('adjudicate.pane')} goes to the sides, the answers of the annotators. There, "
-        f"{key('adjudicate.nobody')} drops the place under the cursor; {key('adjudicate.enter')} "
-        "takes the side under the cursor (for more than nine sides).",
+        f"{key('adjudicate.nobody')} drops the place under the cursor. Sides after the ninth have "
+        f"no digit: {key('adjudicate.enter')} takes the one under the cursor.",
         "You may also decide between yourself and others; the datasheet of the gold reports this.",
         "If names are hidden, letters stand for them, in a random order on each trace; "
         f"{key('adjudicate.names')} shows the names.",

@@ -65,6 +65,7 @@ def first_keys(
         (f"{first} {second}", f"press {first}, then {second}: label {mode_title}"),
         ("", "on the span under the cursor; again: remove it"),
         *(() if blind else suggestion_keys),
+        (key_of("annotate.finish"), "finish the trace, so that your labels count"),
         (key_of("everywhere.undo"), "undo the last change, also after a restart"),
         (key_of("everywhere.help"), "all keys of a screen; press it now to read them"),
     )
@@ -98,7 +99,7 @@ class WelcomeScreen(ModalScreen[bool | None]):
             box.border_title = "Welcome to mast_tui"
             box.border_subtitle = "any key begins"
             yield Static(
-                Content("Read what an agent did, and label where and how it failed."),
+                Content("Read what an agent did. Label where it failed, and how (the mode)."),
                 classes="question",
             )
             for key, effect in self._keys:

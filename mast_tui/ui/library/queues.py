@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec import Struct
 
-from mast_tui.counts import counted
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 from mast_tui.study import Study, random_sample
@@ -64,24 +63,29 @@ QUEUES: Final[Mapping[QueueName, _QueueTexts]] = {
     QueueName.MINE: _QueueTexts("m", "mine to do", "Nothing is left for you to do."),
     QueueName.DISAGREEMENTS: _QueueTexts(
         "P",  # a capital, because looking is recorded
-        "disagreements with others",
-        "No one disagrees with you on the traces that you have finished.",
+        "disagreements about a mode",
+        "No one who has finished the same traces as you disagrees with you about a mode.",
         "disagreements",
     ),
     QueueName.JUDGE: _QueueTexts(
         "T",  # a capital for the same reason
         "the judge disagrees with me",
-        "No judge disagrees with you on the traces that you have finished.",
+        "No judge's verdict differs from yours on the traces that you have finished.\n\n"
+        "A rejected suggestion is no verdict on its mode.",
     ),
     QueueName.UNSURE: _QueueTexts("u", "unsure", "You have marked no mode as unsure."),
     QueueName.CHANGED: _QueueTexts(
-        "c", "with a mode the codebook split", "No mode has been split since you labelled it."
+        "c",
+        "a mode was split since you labelled",
+        "No mode has been split since you labelled it.",
+        "split modes",
     ),
     QueueName.WORTH: _QueueTexts(
         "w",
+        "most worth labelling, by a judge",
+        "No trace that was chosen as most worth labelling is left for you.\n\n"
+        "The owner of a study chooses them: mast-tui study add --sample N --judge NAME.",
         "most worth labelling",
-        "No trace most worth labelling is left for you.\n\n"
-        "mast-tui study add --sample N --judge NAME chooses such traces.",
     ),
     QueueName.SAMPLE: _QueueTexts(
         "s", "a random sample", "There are no traces to draw from.", "random sample"
@@ -211,9 +215,7 @@ def count_text(
         return "…" if count is None else f"{count:,}"
     if name in seen_sizes:
         return f"{seen_sizes[name]:,}"
-    if count is None:
-        return "from your finished traces"
-    return f"from your {counted(count, 'finished trace')}" if count else "0"
+    return "0" if count == 0 else "hidden until you open it"
 
 
 def empty_queue_text(queue: QueueTraces, key_of: KeyOf) -> str:
@@ -288,7 +290,7 @@ def continued_queue(
     ]
 
 
-_NAME_CELLS: Final = 32
+_NAME_CELLS: Final = 37
 
 
 class QueueChoice(Ask):
@@ -317,9 +319,8 @@ class QueueChoice(Ask):
             [(texts.key, texts.choice) for texts in QUEUES.values()],
             default=QUEUES[current].key,
             hint=f"{key_of('annotate.next_trace')} and {key_of('annotate.previous_trace')} in "
-            "a trace go through these traces in this order. Disagreements, also with the judge, "
-            "are listed only for traces that you have finished and need not label again. If you "
-            "open such a list, this is recorded, and you can no longer undo your finish there.",
+            "a trace go through these traces in this order. Disagreements are listed only for "
+            "traces that you have finished, without retests.",
         )
         self._opened = opened
         self._listed_ids = listed_ids
@@ -419,10 +420,20 @@ class CurrentQueue:
 
         def queue_chosen(key: str) -> None:
             name = next(name for name, texts in QUEUES.items() if texts.key == key)
+            choose_queue = partial(self._choose_queue, opened, QueueRequest(name))
             if name is QueueName.SAMPLE:
                 self._ask_for_sample(opened)
+            elif name in REVEALING_QUEUES and name not in self._sizes:
+                self._screen.mast.ask_key(
+                    "Show the disagreements?",
+                    "The list shows answers of others on traces that you have finished. This is "
+                    "recorded, and you can no longer undo your finish there.",
+                    (("y", "show them"), ("n", "leave them hidden")),
+                    {"y": choose_queue},
+                    default="n",
+                )
             else:
-                self._choose_queue(opened, QueueRequest(name))
+                choose_queue()
 
         listed_ids = list(self._screen.mast.catalog.traces)
         current_name = self.traces.request.name
@@ -434,6 +445,7 @@ class CurrentQueue:
     def _ask_for_sample(self, opened: OpenWorkspace) -> None:
         """Ask for the size and seed of a sample, and show it."""
         request = self.traces.request
+        size = max(1, min(request.n, len(self._screen.mast.catalog.traces)))
         seed_text = "" if request.seed is None else f" {request.seed}"
 
         def check_sample(text: str) -> str:
@@ -443,7 +455,7 @@ class CurrentQueue:
         self._screen.mast.ask(
             NoteScreen(
                 "A random sample",
-                f"{request.n}{seed_text}",
+                f"{size}{seed_text}",
                 question="How many traces? A second number is the seed of another draw; the same "
                 "seed always draws the same traces.",
                 hint="Enter draws · Esc cancels",

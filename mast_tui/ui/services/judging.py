@@ -72,7 +72,7 @@ class JudgeDialog(AnswersDialog[tuple[str, Plan | None]]):
         *,
         twins: bool,
         default: str,
-        trace_judge_key: str,
+        remark: str,
     ) -> None:
         """Make the dialog.
 
@@ -82,15 +82,14 @@ class JudgeDialog(AnswersDialog[tuple[str, Plan | None]]):
             traces: The traces to judge.
             twins: Whether the twins judge can be chosen.
             default: The key of the judge that Enter chooses.
-            trace_judge_key: The key that runs a judge on a single trace.
+            remark: A text below the question, or an empty text.
         """
         rows = _judge_rows(setup, twins=twins)
         count = len(traces)
         traces_text = "this trace" if count == 1 else f"{count:,} traces"
-        single_trace_text = f"To judge only one trace, open it and press {trace_judge_key} there."
         super().__init__(
             f"{'Run the rules judge on' if len(rows) == 1 else 'Which judge for'} {traces_text}?",
-            single_trace_text if count > 1 else "",
+            remark,
             rows,
             default=default,
             hint="" if setup is None else f"{ESTIMATE_PROGRESS} …",
@@ -352,7 +351,7 @@ class JudgingRequest:
         """
         setup = await self._model_setup()
         help_key = self._app.key_of("everywhere.help")
-        hint = "" if setup is not None else f"{help_key} explains how to use a model"
+        hint = "" if setup is not None else f"{help_key}, then End, explains how to use a model"
         twin_runs = self._comparable_runs()
         if setup is None and not twin_runs and len(self._traces) == 1:
             self._start_rules(hint)
@@ -369,9 +368,19 @@ class JudgingRequest:
             self._traces,
             twins=bool(twin_runs),
             default=default,
-            trace_judge_key=self._app.key_of("annotate.judge"),
+            remark=self._remark(),
         )
         self._app.ask(dialog, partial(self._start_chosen, twin_runs, hint))
+
+    def _remark(self) -> str:
+        """Return a text on the choice of several traces; empty for one trace."""
+        if len(self._traces) == 1:
+            return ""
+        key = self._app.key_of("annotate.judge")
+        text = f"To judge only one trace, open it and press {key} there."
+        if self._app.catalog.complete:
+            return text
+        return f"The library is still being read: these are the traces so far. {text}"
 
     async def _model_setup(self) -> Setup | None:
         """Return the last taught setup of the configured model, or None without a model.

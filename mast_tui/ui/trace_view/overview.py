@@ -10,7 +10,6 @@ from typing import Final
 
 from msgspec import Struct
 from rich.segment import Segment
-from rich.style import Style
 from textual import events
 from textual.geometry import Region
 from textual.message import Message
@@ -229,12 +228,12 @@ class _CellLook(Struct, frozen=True):
 class Overview(RenderCache):
     """A column of cells for the parts of a run, with the position of the timeline.
 
-    In two columns, the left column shows the cursor and the visible part of the timeline. In one
-    column, the style of the cell shows them. An underlined kind means that the cell has errors.
+    The left column shows the cursor and the visible part of the timeline. An underlined kind means
+    that the cell has errors.
     """
 
     css_prefix = "overview"
-    css_parts = ("cursor", "edge", "here", "errors", *(content.value for content in CellContent))
+    css_parts = ("cursor", "edge", "errors", *(content.value for content in CellContent))
 
     DEFAULT_CSS = """
     Overview { width: 2; height: 1fr; }
@@ -381,20 +380,13 @@ class Overview(RenderCache):
             self.refresh(Region(0, y, 1 if is_right_equal else self.size.width, 1))
 
     def _draw_cell(self, look: _CellLook) -> Strip:
-        """Draw a cell with its edge; a single column has no edge."""
+        """Draw a cell with its edge."""
         base_style = self.rich_style
         style = base_style + self._part(look.content.value)
         if look.has_errors and look.content in COUNTED_KINDS:
             style += self._part("errors")
-        glyph = GLYPHS[look.content]
-        if self.size.width == 1:
-            if look.is_visible:
-                style += self._part("here")
-            if look.is_at_cursor:
-                style += Style(reverse=True)
-            return Strip([Segment(glyph, style)])
         edge_style = base_style + self._part("cursor" if look.is_at_cursor else "edge")
-        return Strip([Segment(look.edge, edge_style), Segment(glyph, style)])
+        return Strip([Segment(look.edge, edge_style), Segment(GLYPHS[look.content], style)])
 
     def render_line(self, y: int) -> Strip:
         """Draw one cell."""
