@@ -378,6 +378,10 @@ class RenderCache(Widget):
             self._box_model_cache.clear()
         return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
 
+    def redraw(self) -> None:
+        """Draw all lines with the cached styles."""
+        self.refresh(self.size.region)
+
     def _forget_styles(self) -> None:
         self._own_style = None
         self._part_styles = None

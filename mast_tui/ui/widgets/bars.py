@@ -85,7 +85,7 @@ class TitleBar(RenderCache):
         if (left, right) != (self._left, self._right):
             self._left = left
             self._right = right
-            self.refresh()
+            self.redraw()
 
     def render_line(self, y: int) -> Strip:
         """Draw the bar; parts on the left that do not fit are left out."""
@@ -318,7 +318,7 @@ class HintBar(RenderCache):
             # An open dialog hides the message, which returns when the dialog closes.
             self._message_is_old = dialog_keys is not None
             self._show_rows_above()
-            self.refresh()
+            self.redraw()
 
     def _keys_of_dialog(self) -> tuple[tuple[str, str], ...] | None:
         """Return the keys of the dialog above the bar's screen, or None without a dialog."""
@@ -339,7 +339,7 @@ class HintBar(RenderCache):
         if (self._left_out, self._first_titles) != (frozenset(names), first):
             self._left_out = frozenset(names)
             self._first_titles = first
-            self.refresh()
+            self.redraw()
 
     def say(self, message: str, *, error: bool = False) -> None:
         """Show a message.
@@ -385,7 +385,7 @@ class HintBar(RenderCache):
             self._menu = menu
             self._message_is_old = False
             self._show_rows_above()
-            self.refresh()
+            self.redraw()
 
     def _show_rows_above(self) -> None:
         if self._message_is_old:
@@ -421,11 +421,12 @@ class HintBar(RenderCache):
                 first_names.index(action.name) if action.name in first_names else action.hint,
             )
         )
-        return [hint for hint in map(self._hint_of, actions) if hint.key]
-
-    def _hint_of(self, action: KeyAction) -> _KeyHint:
-        """Return the hint of an action, with an empty key if the user has removed the key."""
         keymap: Keymap = getattr(self.app, "keys_set", {})
+        hints = (self._hint_of(action, keymap) for action in actions)
+        return [hint for hint in hints if hint.key]
+
+    def _hint_of(self, action: KeyAction, keymap: Keymap) -> _KeyHint:
+        """Return the hint of an action, with an empty key if the user has removed the key."""
         key = key_of(action.id, keymap)
         if key and action.name == "digit_1":  # stands for the keys of all modes
             key = self._mode_keys()

@@ -218,10 +218,12 @@ class TaxonomyPanel(VirtualLines):
         return isinstance(item, Mode) or item.id in self._folded_ids
 
     def _redraw_modes(self, slugs: set[str] | frozenset[str]) -> None:
-        for row, item in enumerate(self._rows):
+        def has_changed(row: int) -> bool:
+            item = self._rows[row]
             modes = [item] if isinstance(item, Mode) else self._modes_in(item)
-            if any(mode.slug in slugs for mode in modes):
-                self.redraw_row(row)
+            return any(mode.slug in slugs for mode in modes)
+
+        self.redraw_where(has_changed)
 
     def _render_category(self, row: int, category: Category, width: int) -> Strip:
         """Draw the row of a category. A folded category shows the sums of its modes."""
