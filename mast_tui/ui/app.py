@@ -69,7 +69,7 @@ from mast_tui.ui.textual_internals import (
     terminal_released,
     writes_to_terminal,
 )
-from mast_tui.ui.widgets.bars import HintBar, TitleBar
+from mast_tui.ui.widgets.bars import TitleBar
 from mast_tui.ui.wording import trace_title
 from mast_tui.writes import HeldKeys, Writes
 
@@ -430,9 +430,8 @@ class MastApp(QueuedInputApp):
 
     def refresh_hints(self) -> None:
         """Draw the last line of every screen again."""
-        for screen in self.screen_stack:
-            for bar in screen.query(HintBar):
-                bar.refresh()
+        for screen in self.main_screens:
+            screen.hints.refresh()
 
     async def action_quit(self) -> None:
         """End the app. Before typed texts are lost, ask for the key again."""

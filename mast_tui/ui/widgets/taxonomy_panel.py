@@ -220,8 +220,11 @@ class TaxonomyPanel(VirtualLines):
     def _redraw_modes(self, slugs: set[str] | frozenset[str]) -> None:
         def has_changed(row: int) -> bool:
             item = self._rows[row]
-            modes = [item] if isinstance(item, Mode) else self._modes_in(item)
-            return any(mode.slug in slugs for mode in modes)
+            if isinstance(item, Mode):
+                return item.slug in slugs
+            # The row of an unfolded category shows nothing about its modes.
+            is_folded = item.id in self._folded_ids
+            return is_folded and any(mode.slug in slugs for mode in self._modes_in(item))
 
         self.redraw_where(has_changed)
 
