@@ -456,7 +456,7 @@ class SizedScrollView(ScrollView):
         return self._vertical_scrollbar
 
 
-def active_binding(screen: Screen[object], key: str) -> ActiveBinding | None:
+def active_binding(screen: Screen[Any], key: str) -> ActiveBinding | None:
     """Return the binding of a key that acts now, or None.
 
     Textual's ``Screen.active_bindings`` would check the bindings of all keys, for half a
