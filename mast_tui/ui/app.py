@@ -69,7 +69,7 @@ from mast_tui.ui.textual_internals import (
     terminal_released,
     writes_to_terminal,
 )
-from mast_tui.ui.widgets.bars import HintBar, TitleBar
+from mast_tui.ui.widgets.bars import TitleBar
 from mast_tui.ui.wording import trace_title
 from mast_tui.writes import HeldKeys, Writes
 
@@ -81,6 +81,13 @@ if TYPE_CHECKING:
     from mast_tui.ui.services.model_judge import Plan
     from mast_tui.ui.services.open_workspace import OpenWorkspace
     from mast_tui.ui.services.trace_catalog import Catalog
+
+SWITCH_INTERVAL: Final = 0.0005
+"""Seconds after which a thread that reads a trace gives way to the event loop.
+
+The event loop waits for other threads about ten times for each key. With Python's 0.005 seconds, a
+key waits twice as long while a trace is indexed.
+"""
 
 FIRST_FRAME_PATIENCE: Final = 0.1
 """Seconds that the first frame waits for a single file."""
@@ -457,9 +464,8 @@ class MastApp(QueuedInputApp):
 
     def refresh_hints(self) -> None:
         """Draw the last line of every screen again."""
-        for screen in self.screen_stack:
-            for bar in screen.query(HintBar):
-                bar.refresh()
+        for screen in self.main_screens:
+            screen.hints.refresh()
 
     async def action_quit(self) -> None:
         """End the app. Before typed texts are lost, ask for the key again."""
@@ -880,6 +886,7 @@ def run_app(options: AppOptions) -> int:
             print(f"mast-tui: {one_line(str(error))}", file=sys.stderr)
             return 1
     app = MastApp(options, taxonomy)
+    sys.setswitchinterval(SWITCH_INTERVAL)
     asyncio.run(_run_to_end(app))
     app.workspace.close()
     for unsent_text in app.workspace.unsent_text():

@@ -24,6 +24,7 @@ from rich.style import Style
 from rich.text import Text
 from textual import events
 from textual.app import App
+from textual.binding import ActiveBinding
 from textual.content import Content
 from textual.css.styles import RenderStyles
 from textual.css.stylesheet import Stylesheet as TextualStylesheet
@@ -34,6 +35,7 @@ from textual.notifications import Notify
 from textual.reactive import Reactive
 from textual.screen import Screen
 from textual.scroll_view import ScrollView
+from textual.scrollbar import ScrollBar
 from textual.strip import Strip
 from textual.widget import Widget, _BorderTitle
 from textual.worker import Worker, WorkerFailed, get_current_worker
@@ -272,32 +274,6 @@ def restore_terminal(app: App[Any]) -> None:
             os.write(output, RESTORING_SEQUENCES)
 
 
-class SizedScrollView(ScrollView):
-    """A scrolled widget that draws its scroll bar only after a change of size.
-
-    With a border, Textual would draw the scroll bar after every layout, in a frame of its own.
-    """
-
-    _laid_out: tuple[Size, ...] = ()
-    """The sizes of the last layout."""
-
-    def notify_style_update(self) -> None:
-        """Forget the sizes, because other rules apply now."""
-        self._laid_out = ()
-        super().notify_style_update()
-
-    def _size_updated(
-        self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True
-    ) -> bool:
-        """Draw the scroll bar and lay out again if a size has changed."""
-        # Textual compares the new virtual size with the widget's own, and scrolls by the latter.
-        sizes = (size, virtual_size, container_size, self.virtual_size)
-        if sizes == self._laid_out:
-            return False
-        self._laid_out = sizes
-        return super()._size_updated(size, virtual_size, container_size, layout)
-
-
 TITLE_FRAME: Final = 5
 """The cells of a border beside its title."""
 
@@ -385,6 +361,10 @@ class RenderCache(Widget):
             self._box_model_cache.clear()
         return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
 
+    def redraw(self) -> None:
+        """Draw all lines with the cached styles."""
+        self.refresh(self.size.region)
+
     def _forget_styles(self) -> None:
         self._own_style = None
         self._part_styles = None
@@ -442,6 +422,65 @@ class RenderCache(Widget):
         if not regions:
             self._drawn_lines = None
         super()._set_dirty(*regions)
+
+
+class CachedScrollBar(RenderCache, ScrollBar):
+    """A scroll bar that caches its lines. Textual goes through them for every frame."""
+
+
+class SizedScrollView(ScrollView):
+    """A scrolled widget that draws its scroll bar only after a change of size.
+
+    With a border, Textual would draw the scroll bar after every layout, in a frame of its own.
+    """
+
+    _laid_out: tuple[Size, ...] = ()
+    """The sizes of the last layout."""
+
+    def notify_style_update(self) -> None:
+        """Forget the sizes, because other rules apply now."""
+        self._laid_out = ()
+        super().notify_style_update()
+
+    def _size_updated(
+        self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True
+    ) -> bool:
+        """Draw the scroll bar and lay out again if a size has changed."""
+        # Textual compares the new virtual size with the widget's own, and scrolls by the latter.
+        sizes = (size, virtual_size, container_size, self.virtual_size)
+        if sizes == self._laid_out:
+            return False
+        self._laid_out = sizes
+        return super()._size_updated(size, virtual_size, container_size, layout)
+
+    @property
+    def vertical_scrollbar(self) -> ScrollBar:
+        """The vertical scroll bar, created when first needed."""
+        if self._vertical_scrollbar is None:
+            self._vertical_scrollbar = CachedScrollBar(thickness=self.scrollbar_size_vertical)
+            self._vertical_scrollbar.display = False
+            self.app._start_widget(self, self._vertical_scrollbar)
+        return self._vertical_scrollbar
+
+
+def active_binding(screen: Screen[Any], key: str) -> ActiveBinding | None:
+    """Return the binding of a key that acts now, or None.
+
+    Textual's ``Screen.active_bindings`` would check the bindings of all keys, for half a
+    millisecond.
+
+    Args:
+        screen: The topmost screen.
+        key: The name of the key.
+    """
+    active: ActiveBinding | None = None
+    for node, bindings in screen._modal_binding_chain:
+        for binding in bindings.key_to_bindings.get(key, ()):
+            state = screen.app._check_action_state(binding.action, node)
+            wins = active is None or (binding.priority and not active.binding.priority)
+            if wins and state is not False:
+                active = ActiveBinding(node, binding, bool(state), binding.tooltip)
+    return active
 
 
 def set_virtual_size_undrawn(widget: Widget, size: Size) -> None:

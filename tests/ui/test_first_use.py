@@ -53,9 +53,9 @@ async def test_the_first_minute(tmp_path: Path) -> None:
             " 1 3 label  ] suggestion  l modes  m note  D finish  / search  z read"
         )
         await on.press("j", "1")
+        await on.until(lambda: "╭─ System design issues ─" in on.text)
         assert not missing(
             on.text,
-            "╭─ System design issues ─",
             "│ 3  1.3 Step repetition                   │",
             " label 1▁ · second digit · Esc cancels · - before the digits: absent, _: unsure",
         )

@@ -11,6 +11,7 @@ from textual.screen import ModalScreen
 
 from mast_tui import ui
 from mast_tui.ui.dialogs.help import HelpScreen
+from mast_tui.ui.widgets import bars
 from mast_tui.ui.widgets.bars import MAX_ROWS, message_rows, shorten_parts
 from tests.ui.stage import stage, write_trace
 
@@ -44,6 +45,16 @@ async def test_hints_are_clicked_and_follow_the_state(small: Path) -> None:
         await on.press("D", "j")
         assert on.session.finished
         assert on.lines[-1].startswith(" 1 3 label")
+
+
+async def test_a_menu_appears_after_a_pause(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with stage(small) as on:
+        monkeypatch.setattr(bars, "MENU_DELAY", 60.0)
+        await on.press("1")
+        assert "│ 3  1.3 Step repetition" not in on.text
+        monkeypatch.setattr(bars, "MENU_DELAY", 0.01)
+        await on.press("escape", "1")
+        await on.until(lambda: "│ 3  1.3 Step repetition" in on.text)
 
 
 async def test_a_finished_trace_offers_the_next_one_first(tmp_path: Path) -> None:

@@ -25,13 +25,14 @@ from mast_tui.ui.textual_internals import (
     TITLE_FRAME,
     RenderCache,
     TextualApp,
+    active_binding,
     count_spacing_marks,
     set_virtual_size_undrawn,
     terminal_released,
 )
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from tests.ui.settle import settle
-from tests.ui.stage import WidgetApp
+from tests.ui.stage import WidgetApp, stage
 
 
 class PlainApp(TextualApp):
@@ -279,6 +280,12 @@ async def test_heights_follow_the_number_of_rows() -> None:
         assert [*heights, rows.size.height] == [2, 3]
 
 
+async def test_a_key_has_the_binding_of_textual(small: Path) -> None:
+    async with stage(small) as on:
+        bindings = on.app.screen.active_bindings
+        assert bindings == {key: active_binding(on.app.screen, key) for key in bindings}
+
+
 async def test_a_scroll_bar_is_drawn_only_if_a_size_has_changed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -291,6 +298,7 @@ async def test_a_scroll_bar_is_drawn_only_if_a_size_has_changed(
         await pilot.pause()
         drawn: list[bool] = []
         bar = app.query_one(Bordered).vertical_scrollbar
+        assert bar.render_lines(bar.size.region) is bar.render_lines(bar.size.region)
         monkeypatch.setattr(bar, "refresh", lambda *_, **__: drawn.append(True))
         app.query_one(Static).display = False
         await pilot.pause()

@@ -33,6 +33,8 @@ _KEY_SIGNS: Final = {
 
 _FUNCTION_KEY: Final = re.compile(r"f\d{1,2}")
 
+_ACTION_BY_ID: Final = {action.id: action for action in ACTIONS}
+
 
 def key_text(key: str) -> str:
     """Return the text of a key on screen: ``^p`` for ``ctrl+p``."""
@@ -160,7 +162,7 @@ def share_a_screen(action_id: str, other_id: str) -> bool:
 
 def find_action(action_id: str) -> KeyAction | None:
     """Return the action with an id, or None."""
-    return next((action for action in ACTIONS if action.id == action_id), None)
+    return _ACTION_BY_ID.get(action_id)
 
 
 _MODIFIERS: Final = re.compile(r"(?:(?:ctrl|alt|shift|super|meta|hyper)\+)+(?=.)")

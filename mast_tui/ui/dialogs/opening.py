@@ -157,14 +157,13 @@ class NameList(ChoiceList):
         previous_row = self.cursor
         self.cursor = row
         self.is_chosen = True
-        self.redraw_row(previous_row)
-        self.redraw_row(row)
+        self.redraw_rows(previous_row, row)
         self.show_row(row)
 
     def choose_none(self) -> None:
         """Remove the choice."""
         self.is_chosen = False
-        self.redraw_row(self.cursor)
+        self.redraw_rows(self.cursor)
 
 
 class NameScreen(Dialog[str]):

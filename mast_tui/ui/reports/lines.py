@@ -386,7 +386,7 @@ class ReportLines(VirtualLines):
         self.rows_changed()
         self.cursor = self._line_of(row_key)
         self.show_row(self.cursor)
-        self.redraw_row(self.cursor)
+        self.redraw_rows(self.cursor)
 
     def rows_changed(self) -> None:
         """Fit the tables to the width and rebuild their lines; the cursor keeps its row."""

@@ -23,8 +23,7 @@ from textual.widgets import Input
 from mast_tui.ui.actions.registry import key_text
 from mast_tui.ui.base_screen import MainScreen
 from mast_tui.ui.context import context_of
-from mast_tui.ui.textual_internals import TextualApp
-from mast_tui.ui.widgets.bars import HintBar
+from mast_tui.ui.textual_internals import TextualApp, active_binding
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.writes import HeldKeys
 
@@ -163,7 +162,7 @@ class InputQueue:
             return False
         if not isinstance(event, events.Key):
             return screen.awaits_content(action=None)
-        active = screen.active_bindings.get(event.key)
+        active = active_binding(screen, event.key)
         if active is None:
             return screen.awaits_content(action=None)
         # Keys with priority, such as the one that quits, act on the app.
@@ -201,7 +200,7 @@ class InputQueue:
                 return True
             # With ``HeldKeys.MOST``, only actions run that do not depend on the work in progress.
             screen = self._app.screen
-            active = None if screen.is_modal else screen.active_bindings.get(event.key)
+            active = None if screen.is_modal else active_binding(screen, event.key)
             return active is None or not active.binding.action.startswith(ALLOWED_WHILE_SAVING)
         return not isinstance(event, SCROLLING)
 
@@ -232,8 +231,9 @@ class InputQueue:
             self.delivered_count += 1
         target = self._target_of(event)
         if isinstance(event, events.Key):
-            for hint_bar in self._app.screen.query(HintBar):
-                hint_bar.forget_message()
+            screen = self._app.screen
+            if isinstance(screen, MainScreen):
+                screen.hints.forget_message()
             await self._deliver_key(event, target)
         else:
             await self._app.deliver(event)
@@ -254,9 +254,8 @@ class InputQueue:
     async def _deliver_key(self, event: events.Key, target: DOMNode) -> None:
         """Give a key to the question in the last line, or else to its action or its widget."""
         screen = self._app.screen
-        # The bindings are looked up only once, because this takes 1 ms. A line to type on handles
-        # its keys itself.
-        active = None if isinstance(target, Input) else screen.active_bindings.get(event.key)
+        # A line to type on handles its keys itself.
+        active = None if isinstance(target, Input) else active_binding(screen, event.key)
         if self._offer_as_answer(_key_name(event), active, target):
             return
         if not isinstance(target, VirtualLines) or isinstance(screen, ModalScreen):
@@ -272,11 +271,10 @@ class InputQueue:
 
     def _nothing_bound(self, event: events.Key) -> None:
         """Say in the last line that a key does nothing here."""
-        for bar in self._app.screen.query(HintBar):
-            bar.say(
-                f"{key_text(_key_name(event))} does nothing here · "
-                f"{self._app.key_of('everywhere.help')} shows the keys"
-            )
+        self._app.answer(
+            f"{key_text(_key_name(event))} does nothing here · "
+            f"{self._app.key_of('everywhere.help')} shows the keys"
+        )
 
     def _offer_as_answer(self, key: str, active: ActiveBinding | None, target: DOMNode) -> bool:
         """Offer a key to the screen as the answer to its question; return whether it is an answer.

@@ -38,7 +38,7 @@ from mast_tui.ui.dialogs.dialog import AnswersDialog, NoteScreen
 from mast_tui.ui.services.model_judge import Plan, estimate_text, model_name, run_model
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_catalog import OneByOne
-from mast_tui.ui.widgets.bars import MAX_ROWS, HintBar
+from mast_tui.ui.widgets.bars import MAX_ROWS
 from mast_tui.ui.wording import counted
 from mast_tui.workspace import WorkspaceError
 from mast_tui.writes import HeldKeys
@@ -286,8 +286,7 @@ class JudgeRuns:
         """
         self.running_judge = RunningJudge(name, message)
         # A message in the last line would cover the report.
-        for bar in self._app.screen.query(HintBar):
-            bar.clear()
+        self._app.answer("")
         self._show_report(message)
         self.running_judge.worker = self._app.run_worker(
             work, group="judge", exclusive=True, thread=True

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from itertools import zip_longest
 from typing import Final
 
 from msgspec import Struct
@@ -140,13 +140,15 @@ class Cells(Struct, frozen=True):
         """
         if any_within(self.matches, first, end):
             return CellContent.MATCH
-        new_marks = (mark for _, mark in self.marks.beginning_in(first, end))
-        new_mark_content = _content_of_marks(new_marks)
-        if new_mark_content is not None:
-            return new_mark_content
+        marks = self.marks.marks_within(first, end)
+        if marks:
+            new_marks = (mark for _, mark in self.marks.beginning_in(first, end))
+            new_mark_content = _content_of_marks(new_marks)
+            if new_mark_content is not None:
+                return new_mark_content
         if shows_errors:
             return CellContent.ERROR
-        mark_content = _content_of_marks(self.marks.marks_within(first, end))
+        mark_content = _content_of_marks(marks)
         if mark_content is not None:
             return mark_content
         if first >= self.totals.span_count:
@@ -216,6 +218,11 @@ class _CellLook(Struct, frozen=True):
     is_to_look_at: bool
 
     @property
+    def glyph(self) -> tuple[CellContent, bool]:
+        """The facts on which the right column of the cell depends."""
+        return self.content, self.has_errors
+
+    @property
     def edge(self) -> str:
         """The sign at the left of the cell."""
         if self.is_at_cursor:
@@ -254,8 +261,8 @@ class Overview(RenderCache):
         self._begin_trace(None, BackgroundIndex())
         self.cells: list[Cell] = []
         """The cells as computed last."""
-        self._lines: list[Strip] = []
-        """The cells as drawn last."""
+        self._looks: list[_CellLook] = []
+        """The looks of the cells as drawn last."""
 
     def _begin_trace(self, trace: Trace | None, background_index: BackgroundIndex) -> None:
         """Begin with a trace, without drawing anything."""
@@ -315,13 +322,11 @@ class Overview(RenderCache):
             first: The first visible span.
             last: The last visible span.
         """
-        previous_cursor_cell, previous_visible_cells = self._position_cells()
+        previous_cells = self._position_cells()
         self._cursor = cursor
         self._on_screen = (first, last)
-        cursor_cell, visible_cells = self._position_cells()
-        changed_cells = set(previous_visible_cells).symmetric_difference(visible_cells)
-        if changed_cells or cursor_cell != previous_cursor_cell:
-            self._draw_cells({previous_cursor_cell, cursor_cell, *changed_cells})
+        if self._position_cells() != previous_cells:
+            self._draw_cells()
 
     def _position_cells(self) -> tuple[int, range]:
         height = self.size.height
@@ -350,34 +355,29 @@ class Overview(RenderCache):
     def _present_cells(self) -> Cells:
         return Cells(self.totals, self._marks, self._matches)
 
-    def _draw_cells(self, numbers: Container[int] | None = None) -> None:
-        """Draw the changed cells among those in ``numbers``; None stands for all cells."""
-        previous_lines = self._lines
+    def _draw_cells(self) -> None:
+        """Draw the cells that look different now."""
+        previous_looks = self._looks
         cursor_cell, visible_cells = self._position_cells()
-        draw_cell = cache(self._draw_cell)  # most cells look like other cells
-        self._lines = []
-        for number, cell in enumerate(self.cells):
-            was_drawn = number < len(previous_lines)
-            if was_drawn and numbers is not None and number not in numbers:
-                self._lines.append(previous_lines[number])
-                continue
-            look = _CellLook(
+        self._looks = [
+            _CellLook(
                 cell.content,
                 has_errors=cell.errors,
                 is_at_cursor=number == cursor_cell,
                 is_visible=number in visible_cells,
                 is_to_look_at=any_within(self._look_here, cell.first, cell.end),
             )
-            self._lines.append(draw_cell(look))
-        for y in range(max(len(previous_lines), len(self._lines))):
-            previous_line = list(previous_lines[y]) if y < len(previous_lines) else []
-            line_segments = list(self._lines[y]) if y < len(self._lines) else []
-            if previous_line == line_segments:
-                continue
+            for number, cell in enumerate(self.cells)
+        ]
+        width = self.size.width
+        changed_regions = [
             # If only the left column changes, the right column is not sent.
-            has_two_columns = len(previous_line) == len(line_segments) == 2
-            is_right_equal = has_two_columns and previous_line[1] == line_segments[1]
-            self.refresh(Region(0, y, 1 if is_right_equal else self.size.width, 1))
+            Region(0, y, 1 if before and after and before.glyph == after.glyph else width, 1)
+            for y, (before, after) in enumerate(zip_longest(previous_looks, self._looks))
+            if before != after
+        ]
+        if changed_regions:
+            self.refresh(*changed_regions)
 
     def _draw_cell(self, look: _CellLook) -> Strip:
         """Draw a cell with its edge."""
@@ -390,8 +390,8 @@ class Overview(RenderCache):
 
     def render_line(self, y: int) -> Strip:
         """Draw one cell."""
-        if y < len(self._lines):
-            return self._lines[y].adjust_cell_length(self.size.width, self.rich_style)
+        if y < len(self._looks):
+            return self._draw_cell(self._looks[y]).adjust_cell_length(self.size.width)
         return Strip.blank(self.size.width, self.rich_style)
 
     def on_click(self, event: events.Click) -> None:

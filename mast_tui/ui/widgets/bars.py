@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, runtime_checkable
 
@@ -13,11 +14,12 @@ from textual import events
 from textual.app import ComposeResult
 from textual.content import Content
 from textual.strip import Strip
+from textual.timer import Timer
 from textual.widgets import Input, Static
 
 from mast_tui.columns import shortened
 from mast_tui.safe_text import one_line, safe_line
-from mast_tui.ui.actions.registry import KeyAction, Keymap, Where, actions_for, key_of
+from mast_tui.ui.actions.registry import Keymap, Where, actions_for, key_of
 from mast_tui.ui.textual_internals import RenderCache
 from mast_tui.ui.wording import plain_title
 
@@ -42,6 +44,9 @@ _SHORTER: Final = (
 
 MAX_ROWS: Final = 3
 """The most rows of a message."""
+
+MENU_DELAY: Final = 0.25
+"""Seconds until a menu appears. Users who know the next key have pressed it by then."""
 
 ADJUDICATOR: Final = "adjudicator"
 
@@ -85,7 +90,7 @@ class TitleBar(RenderCache):
         if (left, right) != (self._left, self._right):
             self._left = left
             self._right = right
-            self.refresh()
+            self.redraw()
 
     def render_line(self, y: int) -> Strip:
         """Draw the bar; parts on the left that do not fit are left out."""
@@ -239,16 +244,65 @@ class Menu(NamedTuple):
 
 
 class _KeyHint(NamedTuple):
-    """The hint of a key. A click on it runs ``command``; empty for none."""
+    """The hint of a key. ``click`` is a style that runs its action after a click."""
 
     key: str
     title: str
-    command: str
+    click: Style
 
     @property
     def cells(self) -> int:
         """The width of the hint."""
         return cell_len(self.key) + 1 + cell_len(self.title)
+
+
+@lru_cache(maxsize=16)
+def _hints_of(
+    where: Where,
+    left_out: frozenset[str],
+    first_titles: tuple[tuple[str, str], ...],
+    keymap_items: tuple[tuple[str, tuple[str, ...]], ...],
+    mode_keys: str,
+) -> tuple[_KeyHint, ...]:
+    """Return the hints of a screen in their order, without actions that have no key.
+
+    Args:
+        where: The screen.
+        left_out: The names of actions without hints.
+        first_titles: The actions with hints at the beginning, and the titles of these hints.
+        keymap_items: The keys that the user has set.
+        mode_keys: The keys of one mode as an example.
+    """
+    keymap = dict(keymap_items)
+    titles = dict(first_titles)
+    first_names = list(titles)
+    actions = [
+        action
+        for action in (*actions_for(where), *actions_for(Where.EVERYWHERE))
+        if action.name in first_names or (action.hint and action.name not in left_out)
+    ]
+    actions.sort(
+        key=lambda action: (
+            action.id == "everywhere.help",
+            action.name not in first_names,
+            first_names.index(action.name) if action.name in first_names else action.hint,
+        )
+    )
+    hints = []
+    for action in actions:
+        key = key_of(action.id, keymap)
+        title = titles.get(action.name, action.title)
+        command = action.command
+        if key and action.name == "digit_1":  # stands for the keys of all modes
+            key = mode_keys
+        if key and action.name == "side_1":
+            # This hint stands for nine keys, so a click on it must not choose the first side.
+            key = f"{key}…{key_of('adjudicate.side_9', keymap)}"
+            command = "sides"
+        if key:
+            prefix = "" if command.startswith("app.") else "screen."
+            hints.append(_KeyHint(key, title, Style(meta={"@click": f"{prefix}{command}"})))
+    return tuple(hints)
 
 
 class HintBar(RenderCache):
@@ -294,6 +348,8 @@ class HintBar(RenderCache):
         """True if a dialog was opened after the message and is still open."""
         self._menu: Menu | None = None
         """The menu above a prompt."""
+        self._menu_timer: Timer | None = None
+        """The timer that shows the menu; None if the menu is shown, or there is none."""
         self._rows_above = RowsAbove()
         """The widget for the menu or the first rows of a long message."""
 
@@ -318,7 +374,7 @@ class HintBar(RenderCache):
             # An open dialog hides the message, which returns when the dialog closes.
             self._message_is_old = dialog_keys is not None
             self._show_rows_above()
-            self.refresh()
+            self.redraw()
 
     def _keys_of_dialog(self) -> tuple[tuple[str, str], ...] | None:
         """Return the keys of the dialog above the bar's screen, or None without a dialog."""
@@ -339,7 +395,7 @@ class HintBar(RenderCache):
         if (self._left_out, self._first_titles) != (frozenset(names), first):
             self._left_out = frozenset(names)
             self._first_titles = first
-            self.refresh()
+            self.redraw()
 
     def say(self, message: str, *, error: bool = False) -> None:
         """Show a message.
@@ -380,59 +436,52 @@ class HintBar(RenderCache):
             self._screen_changed(self.app.screen)
         shown = (self.message, self._style, self._menu)
         if self._message_is_old or (message, style, menu) != shown:
+            is_menu_shown = self._menu is not None and self._menu_timer is None
+            if self._menu_timer is not None:
+                self._menu_timer.stop()
+                self._menu_timer = None
+            if menu is not None and not is_menu_shown:
+                self._menu_timer = self.set_timer(MENU_DELAY, self._show_menu)
             self.message = message
             self._style = style
             self._menu = menu
             self._message_is_old = False
             self._show_rows_above()
-            self.refresh()
+            self.redraw()
+
+    def _show_menu(self) -> None:
+        self._menu_timer = None
+        self._show_rows_above()
 
     def _show_rows_above(self) -> None:
         if self._message_is_old:
             self._rows_above.show(())
         elif self._menu is not None:
-            self._rows_above.show(self._menu.rows, title=self._menu.title)
+            rows = self._menu.rows if self._menu_timer is None else ()
+            self._rows_above.show(rows, title=self._menu.title)
         else:
-            rows = message_rows(self.message, self._text_cells)
-            self._rows_above.show(rows[:-1], style=self._style)
+            first_rows = message_rows(self.message, self._text_cells)[:-1]
+            self._rows_above.show(first_rows, style=self._style)
 
     @property
     def _text_cells(self) -> int:
         return max(1, self.size.width - 2)
 
-    def _key_hints(self) -> list[_KeyHint]:
+    def _key_hints(self) -> Sequence[_KeyHint]:
         """Return the hints in their order on screen.
 
         While a dialog is open, return those of the dialog.
         """
         if self._dialog_keys is not None:
-            return [_KeyHint(key, title, "") for key, title in self._dialog_keys]
-        actions = [*actions_for(self._where), *actions_for(Where.EVERYWHERE)]
-        first_names = list(self._first_titles)
-        actions = [
-            action
-            for action in actions
-            if action.name in first_names or (action.hint and action.name not in self._left_out)
-        ]
-        actions.sort(
-            key=lambda action: (
-                action.id == "everywhere.help",
-                action.name not in first_names,
-                first_names.index(action.name) if action.name in first_names else action.hint,
-            )
-        )
-        return [hint for hint in map(self._hint_of, actions) if hint.key]
-
-    def _hint_of(self, action: KeyAction) -> _KeyHint:
-        """Return the hint of an action, with an empty key if the user has removed the key."""
+            return [_KeyHint(key, title, Style()) for key, title in self._dialog_keys]
         keymap: Keymap = getattr(self.app, "keys_set", {})
-        key = key_of(action.id, keymap)
-        if key and action.name == "digit_1":  # stands for the keys of all modes
-            key = self._mode_keys()
-        if key and action.name == "side_1":
-            # This hint stands for nine keys, so a click on it must not choose the first side.
-            return _KeyHint(f"{key}…{key_of('adjudicate.side_9', keymap)}", action.title, "sides")
-        return _KeyHint(key, self._first_titles.get(action.name, action.title), action.command)
+        return _hints_of(
+            self._where,
+            self._left_out,
+            tuple(self._first_titles.items()),
+            tuple(keymap.items()),
+            self._mode_keys() if self._where is Where.ANNOTATE else "",
+        )
 
     def _mode_keys(self) -> str:
         """Return the keys of one mode as an example."""
@@ -444,7 +493,7 @@ class HintBar(RenderCache):
         width = self.size.width
         base_style = self.rich_style
         message = "" if self._message_is_old else self.message
-        hints = [] if self._style == "prompt" and message else self._key_hints()
+        hints = [] if self._style == "prompt" and message else [*self._key_hints()]
         # Outside dialogs the last hint is that for help.
         help_hint = hints.pop() if hints and self._dialog_keys is None else None
         help_cells = 0 if help_hint is None else help_hint.cells + 2
@@ -482,9 +531,8 @@ class HintBar(RenderCache):
         return shorten_parts(progress_text, self._text_cells), self._style
 
     def _hint_segments(self, hint: _KeyHint) -> list[Segment]:
-        """Return the texts of a hint; a click on them runs its command."""
-        command = hint.command if hint.command.startswith("app.") else f"screen.{hint.command}"
-        base_style = self.rich_style + Style(meta={"@click": command})
+        """Return the texts of a hint; a click on them runs its action."""
+        base_style = self.rich_style + hint.click
         return [
             Segment(hint.key, base_style + self._part("key")),
             Segment(f" {hint.title}", base_style + self._part("title")),

@@ -218,10 +218,15 @@ class TaxonomyPanel(VirtualLines):
         return isinstance(item, Mode) or item.id in self._folded_ids
 
     def _redraw_modes(self, slugs: set[str] | frozenset[str]) -> None:
-        for row, item in enumerate(self._rows):
-            modes = [item] if isinstance(item, Mode) else self._modes_in(item)
-            if any(mode.slug in slugs for mode in modes):
-                self.redraw_row(row)
+        def has_changed(row: int) -> bool:
+            item = self._rows[row]
+            if isinstance(item, Mode):
+                return item.slug in slugs
+            # The row of an unfolded category shows nothing about its modes.
+            is_folded = item.id in self._folded_ids
+            return is_folded and any(mode.slug in slugs for mode in self._modes_in(item))
+
+        self.redraw_where(has_changed)
 
     def _render_category(self, row: int, category: Category, width: int) -> Strip:
         """Draw the row of a category. A folded category shows the sums of its modes."""

@@ -175,12 +175,12 @@ class VirtualLines(SizedScrollView, RenderCache, can_focus=True, inherit_binding
     def on_focus(self) -> None:
         """Show that keys move this cursor."""
         if self.tells_focus:
-            self.redraw_row(self.cursor)
+            self.redraw_rows(self.cursor)
 
     def on_blur(self) -> None:
         """Show that keys do not move this cursor any more."""
         if self.tells_focus:
-            self.redraw_row(self.cursor)
+            self.redraw_rows(self.cursor)
 
     def rows_changed(self) -> None:
         """Forget drawn rows and measure again."""
@@ -196,9 +196,7 @@ class VirtualLines(SizedScrollView, RenderCache, can_focus=True, inherit_binding
             set_virtual_size_undrawn(self, size)  # only the scroll bar depends on it
         else:
             self.virtual_size = size
-        for row in self.rows_on_screen():
-            if row >= previous_count:
-                self.redraw_row(row)
+        self.redraw_rows(*(row for row in self.rows_on_screen() if row >= previous_count))
 
     def redraw_where(self, has_changed: Callable[[int], bool], cells: int | None = None) -> None:
         """Draw the visible rows that have changed, and forget the invisible rows.
@@ -211,22 +209,23 @@ class VirtualLines(SizedScrollView, RenderCache, can_focus=True, inherit_binding
         for row, width in list(self._cache.keys()):
             if row not in visible_rows:
                 self._cache.discard((row, width))
-        for row in visible_rows:
-            if has_changed(row):
-                self.redraw_row(row, cells)
+        self.redraw_rows(*filter(has_changed, visible_rows), cells=cells)
 
-    def redraw_row(self, row: int, cells: int | None = None) -> None:
-        """Draw a row again if it is visible.
+    def redraw_rows(self, *rows: int, cells: int | None = None) -> None:
+        """Draw rows again, as far as they are visible.
 
         Args:
-            row: The row.
-            cells: The number of cells to draw from the left; None for the whole row.
+            rows: The rows.
+            cells: The number of cells to draw from the left; None for whole rows.
         """
         area = self.lines_area
-        self._cache.discard((row, area.width))
-        line = row - round(self.scroll_y)
-        if 0 <= line < area.height:
-            self.refresh(Region(0, line, cells or area.width, 1))
+        for row in rows:
+            self._cache.discard((row, area.width))
+        # Each call of ``refresh`` costs about as much as drawing a row.
+        lines = [row - round(self.scroll_y) for row in rows]
+        regions = [Region(0, y, cells or area.width, 1) for y in lines if 0 <= y < area.height]
+        if regions:
+            self.refresh(*regions)
 
     def move_to(self, row: int, *, in_upper_third: bool = False) -> None:
         """Put the cursor on a row and make it visible.
@@ -241,8 +240,7 @@ class VirtualLines(SizedScrollView, RenderCache, can_focus=True, inherit_binding
         previous_row = self.cursor
         self.cursor = row
         if row != previous_row:
-            self.redraw_row(previous_row)
-            self.redraw_row(row)
+            self.redraw_rows(previous_row, row)
         self.show_row(row, in_upper_third=in_upper_third)
         if row != previous_row:
             self.post_message(self.Moved(self, row))
