@@ -118,7 +118,7 @@ NARROW_TEXTS: list[tuple[tuple[Iterable[str], ...], tuple[str, ...]]] = [
         (),
         (
             " ad-restart-loop · kestrel-70b · failed · 90 spans …        alice · sugg. shown",
-            "│▌  1  0:00 ▕▏       ▏ system  You are an SRE agent. Tools: a shell with ku…  │░",
+            "│▌  1  0:00 ▕▏       ▏ system  You are an SRE agent. Tools: a shell with k…  │▏░",
             "│ 2 wait for an answer: ] goes to the next",
         ),
     ),
@@ -139,7 +139,7 @@ NARROW_TEXTS: list[tuple[tuple[Iterable[str], ...], tuple[str, ...]]] = [
         (["escape"], "26", ["backspace"]),
         ("1.3 ● 2.3 ● +1", "Remove 2.6 Reasoning-action mi… on #3? (1 of 3) · ⌫ = this one"),
     ),
-    ((["escape"], "uuu", "T"), ("╮·╭─ MAST ─", "│▌ 1.3 Step repetition", "◌1  │")),
+    ((["escape"], "uuu", "T"), ("╮▶·╭─ MAST ─", "│▌ 1.3 Step repetition", "◌1  │")),
     (("T", "]"), ("┌1.3 ◌", "╭─ Suggestion 1 of 2 ─", "╰─ a accept  x reject  e edit ─")),
     (("X",), ("╭─ Answer many suggestions ─", "b  ( ) 2 by rules@5+all", "│   x  reject 1")),
     ((["escape"], "ZZZ"), (" 80 % of the height for the text",)),
