@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from mast_tui.traces.io.json_lines import TEXT_AFTER_DOCUMENT, first_lines, is_json_lines
-from mast_tui.traces.io.json_values import replace_surrogates, without_surrogates
+from mast_tui.traces.io.json_values import INVALID_ESCAPE, replace_surrogates, without_surrogates
 from mast_tui.traces.model import Problem
 
 MOST_CHARS: Final = 64 << 20
@@ -73,10 +73,6 @@ _ESCAPE: Final = re.compile(
 )
 
 
-INVALID_ESCAPE: Final = "an invalid escape inside a text; it is shown as it is"
-"""The problem of a backslash before a character that needs none, from tools that redact."""
-
-
 class Repaired(Struct, frozen=True):
     """The readable parts of a broken document, and the problems in it."""
 
@@ -99,19 +95,6 @@ def repair(text: str) -> Repaired | None:
     if is_json_lines(first_lines(text)):
         return None
     return _Repair(text).read()
-
-
-def value_with_invalid_escapes(text: str, error: Exception) -> object:
-    """Return the value of a JSON text with invalid escapes as its only damage, else None.
-
-    Args:
-        text: The text.
-        error: The error of reading the text.
-    """
-    repaired = repair(text) if "escape" in str(error) else None
-    if repaired is None or {problem.message for problem in repaired.problems} != {INVALID_ESCAPE}:
-        return None
-    return repaired.value
 
 
 class _Container:

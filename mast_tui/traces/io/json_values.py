@@ -18,6 +18,9 @@ _REPLACEMENT: Final = "\ufffd"
 _MOST_DIGITS: Final = 16
 _FIRST_INEXACT_FLOAT: Final = 1 << 53
 
+INVALID_ESCAPE: Final = "an invalid escape inside a text; it is shown as it is"
+"""The problem of a backslash before a character that needs none, from tools that redact."""
+
 
 class InvalidJSON(ValueError):
     """An error for a text that is not JSON; the message has the reason and the location."""

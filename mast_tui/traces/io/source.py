@@ -7,13 +7,14 @@ import hashlib
 import re
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
 from mast_tui.traces.io.decoding import WIDE_MARKS, as_utf8, decode
 from mast_tui.traces.io.json_lines import LINES_LOOKED_AT, first_lines, is_no_json, json_records
 from mast_tui.traces.io.json_values import (
+    INVALID_ESCAPE,
     InvalidJSON,
     load_json,
     python_literal,
@@ -23,6 +24,9 @@ from mast_tui.traces.io.opened_file import OpenedFile
 from mast_tui.traces.io.packed import Unpacked, beginning, packing_of, unpack
 from mast_tui.traces.io.regular_files import open_regular
 from mast_tui.traces.model import Problem
+
+if TYPE_CHECKING:
+    from mast_tui.traces.io.json_repair import Repaired
 
 HEAD_BYTES: Final = 64 * 1024
 """The first bytes of a file, for recognition and for the trace id of a file of lines."""
@@ -164,14 +168,11 @@ class Source:
         try:
             value = load_json(text)
         except InvalidJSON:
-            # A local import for a fast start of the app, because few files are damaged.
-            from mast_tui.traces.io.json_repair import repair
-
             literal = python_literal(text)
             if literal is not None:
                 self.damage = problems
                 return without_surrogates(literal)
-            salvaged = repair(text)
+            salvaged = repaired_json(text)
             if salvaged is None:
                 return None
             value = salvaged.value
@@ -282,3 +283,24 @@ class RecordsSource(Source):
 def content_hash(data: bytes) -> str:
     """Return the SHA-256 of ``data`` in hex."""
     return hashlib.sha256(data).hexdigest()
+
+
+def repaired_json(text: str) -> Repaired | None:
+    """Return the value of a damaged JSON text with its problems, or None if it is no JSON."""
+    # A local import for a fast start of the app, because few files are damaged.
+    from mast_tui.traces.io.json_repair import repair
+
+    return repair(text)
+
+
+def value_with_invalid_escapes(text: str, error: Exception) -> object:
+    """Return the value of a JSON text with invalid escapes as its only damage, else None.
+
+    Args:
+        text: The text.
+        error: The error of reading the text.
+    """
+    repaired = repaired_json(text) if "escape" in str(error) else None
+    if repaired is None or {problem.message for problem in repaired.problems} != {INVALID_ESCAPE}:
+        return None
+    return repaired.value

@@ -13,8 +13,8 @@ from mast_tui.traces.index.line_index import LineIndex
 from mast_tui.traces.index.lines import FIRST_SLICE, LineParser, LineSpans, feed_lines
 from mast_tui.traces.index.span_table import list_problem
 from mast_tui.traces.io.json_lines import NUL_BYTES, glued_records, split_records
-from mast_tui.traces.io.json_values import InvalidJSON, load_json
-from mast_tui.traces.io.source import Source
+from mast_tui.traces.io.json_values import INVALID_ESCAPE, InvalidJSON, load_json
+from mast_tui.traces.io.source import Source, value_with_invalid_escapes
 from mast_tui.traces.keys import identity_by_content
 from mast_tui.traces.model import FileReport, Problem, Trace, TraceIdentity
 from mast_tui.traces.readers.json_fields import Fields, fields_of
@@ -138,9 +138,6 @@ def records_on_damaged_line(
     try:
         value = load_json(line)
     except InvalidJSON as error:
-        # A local import for a fast start of the app, because few lines are damaged.
-        from mast_tui.traces.io.json_repair import INVALID_ESCAPE, value_with_invalid_escapes
-
         reason = CUT_OFF if cut_off else f"not JSON, left out: {error}"
         value = value_with_invalid_escapes(line.decode("utf-8", "replace"), error)
         if isinstance(value, Mapping):

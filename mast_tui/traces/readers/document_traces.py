@@ -10,10 +10,15 @@ from typing import NamedTuple
 from mast_tui.traces.index.document import StepList, StepSpans
 from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.json_lines import glued_records
-from mast_tui.traces.io.json_repair import INVALID_ESCAPE, repair, value_with_invalid_escapes
-from mast_tui.traces.io.json_values import InvalidJSON, canonical_bytes, load_json
+from mast_tui.traces.io.json_repair import repair
+from mast_tui.traces.io.json_values import (
+    INVALID_ESCAPE,
+    InvalidJSON,
+    canonical_bytes,
+    load_json,
+)
 from mast_tui.traces.io.regular_files import BESIDE_BYTES, UnreadableFile, read_beside
-from mast_tui.traces.io.source import Source
+from mast_tui.traces.io.source import Source, value_with_invalid_escapes
 from mast_tui.traces.model import FileReport, Problem, Trace, TraceMeta
 from mast_tui.traces.readers.base import CUT_OFF, Reader, identity_of
 
