@@ -48,9 +48,7 @@ from mast_tui.gc_tuning import uncollected
 from mast_tui.labels import PassKind, VerdictValue
 from mast_tui.session import login_person
 from mast_tui.session.pass_state import PassState
-from mast_tui.workspace.events.types import (
-    Judged,
-)
+from mast_tui.workspace.events.types import Judged
 
 if TYPE_CHECKING:
     from mast_tui.workspace import Event, Workspace

@@ -18,6 +18,7 @@ from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.import_batch import undone_id
 from mast_tui.exchange.jsonl import JsonlContent, merge_content, register_content
 from mast_tui.labels import is_judge
+from mast_tui.session import outside_work_text
 from mast_tui.study import Study
 from mast_tui.traces.model import Outcome
 from mast_tui.workspace import Event, PersonChanges, Workspace, WorkspaceError
@@ -581,7 +582,7 @@ def studies_under(workspace: Workspace, events: Sequence[Event]) -> StudiesByRef
 def studies_in_words(
     workspace: Workspace, events: Sequence[Event], earlier: StudiesByRef
 ) -> Iterator[str]:
-    """Yield a sentence for each study with other settings in the file.
+    """Yield sentences for studies with other settings in the file, and on work outside them.
 
     The later settings are valid after the merge.
 
@@ -591,11 +592,14 @@ def studies_in_words(
         earlier: The studies before the merge.
     """
     for ref, earlier_study in earlier.items():
+        study = workspace.study(ref)
+        if study != earlier_study and (outside_text := outside_work_text(workspace, study)):
+            yield outside_text
         if earlier_study is None:
             continue
         authors = [event.annotator for event in events if event.taxonomy == ref]
         names = ", ".join(dict.fromkeys(authors))
-        if workspace.study(ref) != earlier_study:
+        if study != earlier_study:
             yield (
                 f"the study under {ref} was later set up differently by {names}, which applies "
                 "from now on; see 'mast-tui study show'"

@@ -324,6 +324,10 @@ def test_an_imported_study_is_reported_and_a_different_one_needs_replace(cli: Cl
         return [note for note in report["notes"] if "study" in note]
 
     assert study_notes("a.db.jsonl", "fresh.db") == study_notes("a.db.jsonl", "a.db") == []
+    own_work = write_long("t,ada,1.1,present", "t,ada,,finished")
+    cli.ok("import", own_work, "--format", "csv-long", "--allow-new", "--workspace", "mine.db")
+    (outside,) = study_notes("a.db.jsonl", "mine.db", "--allow-new")
+    assert outside.startswith("Work outside the study counts in no figure and no gold: ada 1")
     message = "1 study of a replaced. Nothing was written"
     cli.refused("import", "b.db.jsonl", "--format", "jsonl", "--workspace", "a.db", says=message)
     replace = ("--replace", "a", "--annotator", "a")
