@@ -17,7 +17,6 @@ from multiprocessing.connection import Client, Connection, Listener
 from secrets import token_bytes
 from socket import create_connection
 from threading import Lock, Thread
-from types import TracebackType
 from typing import Final, Self
 
 from mast_tui.configuration import Prices
@@ -78,12 +77,7 @@ class SharedAllowance:
         Thread(target=self._accept_connections, name="allowance", daemon=True).start()
         return self
 
-    def __exit__(
-        self,
-        _kind: type[BaseException] | None,
-        _error: BaseException | None,
-        _trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._closed = True
         create_connection(self._listener.address).close()  # wakes the thread that waits in accept
         self._listener.close()

@@ -14,7 +14,6 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Final
 
 import pexpect
@@ -98,12 +97,7 @@ class AcknowledgedTerminal:
     def __enter__(self) -> AcknowledgedTerminal:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._process.close(force=True)
         os.close(self._pipe)
 

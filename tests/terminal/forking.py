@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Final
 
 from pexpect.fdpexpect import fdspawn
@@ -41,12 +40,7 @@ class Apps:
     def __enter__(self) -> Apps:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._socket.close()
         self._program.wait(PATIENCE)
 

@@ -43,6 +43,17 @@ FIRST_CHAIN = side_chain("w", user("", None, "same"), agent("", None, "w says"))
 SECOND_CHAIN = side_chain("x", user("", None, "same"), agent("", None, "x says"))
 FIRST_CHAIN_WITH_ID = [{**record, "agentId": "one"} for record in FIRST_CHAIN]
 SECOND_CHAIN_WITH_ID = [{**record, "agentId": "two"} for record in SECOND_CHAIN]
+SECOND_CHAIN_FIRST: dict[str, str | None] = {
+    "u1": None,
+    "t1:call": None,
+    "t2:call": None,
+    "two/x0": "t1:call",
+    "two/x1": "t1:call",
+    "t1:result": "t1:call",
+    "one/w0": "t2:call",
+    "one/w1": "t2:call",
+    "t2:result": "t2:call",
+}
 OUTER_CHAIN = (
     user("", None, "outer"),
     agent("", None, call("t2", "Agent", prompt="inner", subagent_type="Plan")),
@@ -79,17 +90,7 @@ SESSIONS: dict[str, tuple[list[Record], dict[str, str | None], dict[str, str]]] 
             result("r1", "a1", "t1", toolUseResult={"agentId": "two"}),
             result("r2", "a1", "t2", "fine\nagentId: one (for resuming)"),
         ],
-        {
-            "u1": None,
-            "t1:call": None,
-            "t2:call": None,
-            "two/x0": "t1:call",
-            "two/x1": "t1:call",
-            "t1:result": "t1:call",
-            "one/w0": "t2:call",
-            "one/w1": "t2:call",
-            "t2:result": "t2:call",
-        },
+        SECOND_CHAIN_FIRST,
         {"two": "t1:result", "one": "t2:result"},
     ),
     "a prompt matches no call whose result names another": (
@@ -98,17 +99,7 @@ SESSIONS: dict[str, tuple[list[Record], dict[str, str | None], dict[str, str]]] 
             result("r1", "a1", "t1", toolUseResult={"agentId": "two"}),
             result("r2", "a1", "t2"),
         ],
-        {
-            "u1": None,
-            "t1:call": None,
-            "t2:call": None,
-            "two/x0": "t1:call",
-            "two/x1": "t1:call",
-            "t1:result": "t1:call",
-            "one/w0": "t2:call",
-            "one/w1": "t2:call",
-            "t2:result": "t2:call",
-        },
+        SECOND_CHAIN_FIRST,
         {"two": "t1:result"},
     ),
     "without a call, and without a result": (

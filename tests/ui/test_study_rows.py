@@ -219,11 +219,9 @@ STUDIES = st.builds(
     withheld=SHARES,
     retests=SHARES,
     open_modes=st.sampled_from(OpenModes),
-    names_hidden=st.booleans(),
-    judge_first=st.booleans(),
-    boundaries=st.booleans(),
-    reasons=st.booleans(),
-    redact=st.booleans(),
+    **dict.fromkeys(
+        ("names_hidden", "judge_first", "boundaries", "reasons", "redact"), st.booleans()
+    ),
 )
 
 

@@ -118,11 +118,9 @@ studies = st.none() | st.builds(
     withheld=shares,
     retests=shares,
     open_modes=st.sampled_from(OpenModes),
-    names_hidden=st.booleans(),
-    judge_first=st.booleans(),
-    boundaries=st.booleans(),
-    reasons=st.booleans(),
-    redact=st.booleans(),
+    **dict.fromkeys(
+        ("names_hidden", "judge_first", "boundaries", "reasons", "redact"), st.booleans()
+    ),
 )
 guidelines = st.none() | st.builds(
     Guideline,

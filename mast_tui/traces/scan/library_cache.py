@@ -13,7 +13,6 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from sys import intern
-from types import TracebackType
 from typing import Any, Final, Self
 from zlib import crc32
 
@@ -93,12 +92,7 @@ class LibraryCache:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     def load_folder(self, folder: Path) -> None:

@@ -16,7 +16,6 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from types import TracebackType
 from typing import Final, Self
 
 MODEL: Final = "test-model"
@@ -199,12 +198,7 @@ class ModelServer:
         assert self._ready.wait(60), "the server has not begun to listen"
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         stop = self._stop
         assert stop is not None
         self._loop.call_soon_threadsafe(stop.set)
