@@ -11,11 +11,11 @@ import pytest
 
 from mast_tui.labels import AnnotatorKind, Label, PassKind, Target
 from mast_tui.traces.library import read_file, read_fully
-from mast_tui.workspace import NewEvent, TraceRecord, Workspace, store_judgement
+from mast_tui.workspace import NewEvent, TraceRecord, Workspace
 from mast_tui.workspace.events.types import Fact, LabelAdded, PassStarted, SpanNoteSet
 from tests.terminal.forking import Apps
 from tests.terminal.hostile import CLEAR, HOSTILE, TITLE, forbidden, gone, until_whole
-from tests.ui.stage import MAST, SLUGS, call, finding, result
+from tests.ui.stage import MAST, SLUGS, call, finding, result, store_findings
 
 PASTED = f"\x1b[200~{CLEAR}pasted\x1b[201~"
 HOME = "\x01"
@@ -63,14 +63,8 @@ def workspace(trace: Path, tmp_path: Path) -> Path:
         facts: list[Fact] = [PassStarted(PassKind.ASSISTED), LabelAdded(label)]
         facts.append(SpanNoteSet(read.span(2).key, "", HOSTILE))
         store.append([NewEvent("alice", trace_id, MAST.ref, 1, fact) for fact in facts])
-        store_judgement(
-            store,
-            judge="judge:\x1b]0;PWNED\x07@1",
-            taxonomy=MAST.ref,
-            trace_id=trace_id,
-            looks_at=tuple(SLUGS.values()),
-            findings=[finding(read, "2.6", 1, 2, quote=TITLE, why=HOSTILE * 3)],
-        )
+        findings = [finding(read, "2.6", 1, 2, quote=TITLE, why=HOSTILE * 3)]
+        store_findings(store, trace_id, findings, "judge:\x1b]0;PWNED\x07@1")
     return path
 
 

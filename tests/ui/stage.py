@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec import structs
 from textual import events
@@ -127,19 +127,25 @@ def with_evidence(original: Finding, **changes: object) -> Finding:
     return structs.replace(original, evidence=structs.replace(original.evidence, **changes))
 
 
+def store_findings(
+    store: Workspace,
+    trace_id: str,
+    findings: Iterable[Finding],
+    judge: str = JUDGE,
+    **fields: Any,
+) -> None:
+    """Store the findings of a judge that looks at all modes; see ``store_judgement``."""
+    modes = tuple(SLUGS.values())
+    fields |= {"judge": judge, "looks_at": modes, "findings": findings}
+    store_judgement(store, taxonomy=MAST.ref, trace_id=trace_id, **fields)
+
+
 def suggest(workspace: Path, trace: Trace, findings: Iterable[Finding]) -> None:
     """Store the findings of a judge on a trace."""
     store = Workspace.open(workspace)
     try:
         store.add_taxonomy(MAST)
-        store_judgement(
-            store,
-            judge=JUDGE,
-            taxonomy=MAST.ref,
-            trace_id=store.register_trace(TraceRecord.from_trace(trace)),
-            looks_at=tuple(SLUGS.values()),
-            findings=findings,
-        )
+        store_findings(store, store.register_trace(TraceRecord.from_trace(trace)), findings)
     finally:
         store.close()
 

@@ -13,8 +13,8 @@ from mast_tui.session import Session
 from mast_tui.ui.judge_runs.comparison import ComparisonScreen
 from mast_tui.ui.judge_runs.runs import RunScreen, RunsScreen
 from mast_tui.ui.widgets.virtual_lines import ColumnTable
-from mast_tui.workspace import Asked, RunSettings, RunTrace, TraceRecord, Workspace, store_judgement
-from tests.ui.stage import JUDGE, MAST, SLUGS, Stage, finding, missing, stage
+from mast_tui.workspace import Asked, RunSettings, RunTrace, TraceRecord, Workspace
+from tests.ui.stage import JUDGE, MAST, SLUGS, Stage, finding, missing, stage, store_findings
 from tests.ui.team_dir import TeamDir, last_message, screen_of_key
 
 
@@ -25,15 +25,9 @@ def judged(team: TeamDir) -> TeamDir:
     with team.store() as store:
         store.add_taxonomy(MAST)
         run = store.start_run(JUDGE, MAST.ref)
-        store_judgement(
-            store,
-            judge=JUDGE,
-            taxonomy=MAST.ref,
-            trace_id=store.register_trace(TraceRecord.from_trace(trace)),
-            looks_at=tuple(SLUGS.values()),
-            findings=[finding(trace, "1.3", 3, 8), finding(trace, "3.1", 12, 12)],
-            run_id=run,
-        )
+        trace_id = store.register_trace(TraceRecord.from_trace(trace))
+        findings = [finding(trace, "1.3", 3, 8), finding(trace, "3.1", 12, 12)]
+        store_findings(store, trace_id, findings, run_id=run)
         store.finish_run(run)
         session = Session.open(store, trace, MAST, "bob", blind=False)
         session.accept(session.suggestions[0].id)
@@ -102,16 +96,9 @@ async def test_failed_and_unfinished_runs_are_marked(judged: TeamDir) -> None:
 async def test_imported_judgements_are_compared_with_gold(judged: TeamDir) -> None:
     trace = judged.trace("one")
     judged.label("alice", "one", {"1.3": (3, 8)})
-    store = Workspace.open(judged.workspace)
-    store_judgement(
-        store,
-        judge="judge:other@1",
-        taxonomy=MAST.ref,
-        trace_id=store.traces()[0].trace_id,
-        looks_at=tuple(SLUGS.values()),
-        findings=[finding(trace, "1.3", 3, 8, why="it says so")],
-    )
-    store.close()
+    with judged.store() as store:
+        findings = [finding(trace, "1.3", 3, 8, why="it says so")]
+        store_findings(store, store.traces()[0].trace_id, findings, "judge:other@1")
     async with runs_screen(judged) as on:
         row = next(line for line in on.lines if "other@1" in line)
         assert row.split()[-3:] == ["1", "—", "1"]
@@ -216,16 +203,8 @@ def run_judge(
                 continue
             findings = findings_by_trace.get(name, [])
             quotes = QuoteCounts(reworded=1, altered=1)
-            store_judgement(
-                store,
-                judge=judge,
-                taxonomy=MAST.ref,
-                trace_id=trace_id,
-                looks_at=tuple(SLUGS.values()),
-                findings=findings,
-                run_id=run,
-                trace=RunTrace(trace_id, len(findings), quotes=quotes, remarks=("#3 cut",)),
-            )
+            run_trace = RunTrace(trace_id, len(findings), quotes=quotes, remarks=("#3 cut",))
+            store_findings(store, trace_id, findings, judge, run_id=run, trace=run_trace)
         store.finish_run(run)
 
 
