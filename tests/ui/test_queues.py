@@ -206,6 +206,9 @@ async def test_a_queue_is_chosen_and_gone_through(tmp_path: Path) -> None:
         assert "You have marked no mode as unsure" in on.text
         await on.press("f", "a", "f", "s", "backspace", "backspace", *"2 7", "enter")
         assert listed_names(on) == drawn
+        on.open_screen(LibraryScreen).queue.changed()
+        await on.press("f", "P")
+        assert "Show the disagreements?" in on.text  # it may show more than before
 
 
 def merge_two_modes(modes: list[Mode]) -> list[Mode]:
