@@ -211,6 +211,17 @@ async def test_a_queue_is_chosen_and_gone_through(tmp_path: Path) -> None:
         assert "Show the disagreements?" in on.text  # it may show more than before
 
 
+async def test_another_annotator_begins_with_the_first_trace_of_a_study(team: TeamDir) -> None:
+    for name in "abc":
+        team.label("alice", name, {}, finish=False)
+    team.set_study()
+    async with stage(team.folder, workspace=team.workspace) as on:
+        await on.press("o", "j", "&", *"bob", "enter")
+        assert not missing(on.lines[0], "bob", "mine to do")
+        assert "by name" not in on.lines[0]
+        assert on.screen(LibraryScreen).table.cursor == 0
+
+
 def merge_two_modes(modes: list[Mode]) -> list[Mode]:
     bare = [replace(mode, confusable=()) for mode in modes]
     return [*bare[:2], replace(bare[2], slug="both", name="Both"), *bare[4:]]

@@ -381,6 +381,11 @@ class TraceQueue:
         return bool(self._finished)
 
     @property
+    def of_study(self) -> bool:
+        """True if a study assigns the traces, to each annotator in another order."""
+        return self._assigned_ids is not None
+
+    @property
     def all_finished(self) -> bool:
         """True if the annotator has finished all of their traces.
 
