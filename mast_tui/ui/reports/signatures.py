@@ -635,7 +635,9 @@ def compute_signatures(
     inputs = first_figures.inputs
     assert inputs is not None
     corrected_figures = _corrected_figures(opened, inputs) if choice.of_judge else ()
-    all_runs, hidden_of_runs = _visible_input(opened, choice, order_of, labels, with_unlabelled=True)
+    all_runs, hidden_of_runs = _visible_input(
+        opened, choice, order_of, labels, with_unlabelled=True
+    )
     yield replace(
         first_figures,
         report=signature_report(inputs, RESAMPLING, corrected=corrected_figures),
