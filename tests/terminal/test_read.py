@@ -224,9 +224,9 @@ def test_names_by_option(small: Path, study: Path, tmp_path: Path) -> None:
     steps = [json.dumps({"messages": [{"role": "user", "content": text}]}) for text in "ab"]
     three.parent.mkdir()
     three.write_text("\n".join(('{"messages": [}', *steps)))
-    numbered = [(three, "  a"), (three, "  b", "--trace", "3"), (three.parent, "  a")]
-    for path, text, *number in numbered:
-        assert text in output(tmp_path / "y.db", "q\n", "--annotator", "bo", *number, path=path)
+    for path, option, text in ((three, (), "  a"), (three, ("--trace", "3"), "  b")):
+        assert text in output(tmp_path / "y.db", "q\n", "--annotator", "bo", *option, path=path)
+    assert "  a" in output(tmp_path / "y.db", "q\n", "--annotator", "bo", path=three.parent)
     outside = output(study, "]\n", "--annotator", "root")
     assert "root is not in this study: labels under this name do not count" in outside
     assert "No suggestion is left" in outside
