@@ -71,8 +71,10 @@ class ReadRequest:
     """The options of ``mast-tui read``."""
 
     path: Path = options.existing_path()
-    number: int = options.option(
-        "--trace", type=click.IntRange(1), default=1, help="The number of the trace in the file."
+    number: int | None = options.option(
+        "--trace",
+        type=click.IntRange(1),
+        help="The number of the trace in the file; the first one by default.",
     )
     plain: bool = options.option(
         "--plain", is_flag=True, help="Print line by line, which this command always does."
@@ -90,6 +92,8 @@ def read_command(request: ReadRequest) -> None:
     Input can also come from a file or a pipe.
     """
     trace = None if request.path.is_dir() else _read_trace(request.path, request.number)
+    if trace is None and request.number is not None:
+        raise click.UsageError("--trace needs a file: a folder opens the first trace of your queue")
     workspace, taxonomy = open_with_taxonomy(request.common, create=True)
     study = workspace.study(taxonomy.ref)
     name = working_person(workspace, request.common.annotator, study=study)
@@ -118,17 +122,22 @@ def read_command(request: ReadRequest) -> None:
     LineReader(session).run(_typed_lines())
 
 
-def _read_trace(path: Path, number: int) -> Trace:
-    """Read a trace of a file, by its number in the file.
+def _read_trace(path: Path, number: int | None) -> Trace:
+    """Read a trace of a file.
+
+    Args:
+        path: The file.
+        number: The number of the trace, which also counts unreadable ones; None for the first.
 
     Raises:
         click.ClickException: The file cannot be read, or has no such trace with spans.
     """
     report = read_file(path, named=True)
-    if report.failed is not None or len(report.traces) < number:
-        reason = report.failed or f"contains {counted(len(report.traces), 'trace')}"
-        raise click.ClickException(f"{path}: {reason}")
-    trace = report.traces[number - 1]
+    trace = next((t for t in report.traces if number in (None, (t.record or 0) + 1)), None)
+    if trace is None:
+        number_text = "" if number is None else f", but none with number {number}"
+        contents = f"contains {counted(len(report.traces), 'trace')}{number_text}"
+        raise click.ClickException(f"{path}: {report.failed or contents}")
     read_fully(trace)
     if not len(trace):
         raise click.ClickException(f"{path}: this trace has no spans")

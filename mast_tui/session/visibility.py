@@ -132,8 +132,8 @@ class LibraryEntry(Struct, frozen=True):
 
     Attributes:
         state: The state of the annotator's last labelling pass, or of the retest.
-        finished_by: The people who have finished the trace, without an annotator who has opened it
-            again.
+        finished_by: The people who have finished the trace. The annotator is among them only if
+            the state is ``finished``.
         own_labels: The number of the annotator's labels.
         waiting: The number of suggestions without an answer; 0 while they are hidden.
         outcome_visible: True if outcome, reward and ground truth may be shown.

@@ -243,7 +243,7 @@ class MainScreen(MovesLines, Screen[None]):
         """Show who works on the item under the cursor."""
 
     def leave_for_a_while(self) -> None:
-        """Write pending changes before another screen opens above this one."""
+        """Save what is needed later, before another screen covers or replaces this one."""
 
     def go_to_place(self, text: str) -> bool:
         """Go to a span or trace by its number, key or name; return False for an unknown one."""

@@ -220,6 +220,13 @@ def test_names_by_option(small: Path, study: Path, tmp_path: Path) -> None:
     assert "give your name with --annotator NAME" in output(tmp_path / "x.db", "13\n")
     first_of_queue = output(tmp_path / "x.db", "M\n", "--annotator", "bo", path=small.parent)
     assert "1.3 Step repetition, #1" in first_of_queue
+    three = tmp_path / "three" / "t.jsonl"  # The first of its traces is unreadable.
+    steps = [json.dumps({"messages": [{"role": "user", "content": text}]}) for text in "ab"]
+    three.parent.mkdir()
+    three.write_text("\n".join(('{"messages": [}', *steps)))
+    for path, option, text in ((three, (), "  a"), (three, ("--trace", "3"), "  b")):
+        assert text in output(tmp_path / "y.db", "q\n", "--annotator", "bo", *option, path=path)
+    assert "  a" in output(tmp_path / "y.db", "q\n", "--annotator", "bo", path=three.parent)
     outside = output(study, "]\n", "--annotator", "root")
     assert "root is not in this study: labels under this name do not count" in outside
     assert "No suggestion is left" in outside

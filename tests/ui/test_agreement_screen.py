@@ -134,7 +134,11 @@ async def test_hidden_traces_are_counted_as_adjudicator(finished: TeamDir) -> No
 async def test_first_or_last_passes_are_counted(finished: TeamDir) -> None:
     # After finishing, a change opens a second look, which only the last passes hold.
     finished.label("bob", "one", {"1.3": (3, 8)})
+    finished.set_study()
+    for code in ("1.3", "2.6"):  # Dave is not in the study, so his passes do not count.
+        finished.label("dave", "two", {code: (3, 8)})
     async with agreeing(finished) as on:
+        assert "1 trace was finished again; p counts the last finish." in on.text
         assert "first finish" in on.lines[0]
         assert cells(on, "1.3")["raw_agreement"] == "0.50"
         await on.press("p")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -31,6 +33,7 @@ from mast_tui.ui.library.queues import (
 from mast_tui.ui.library.screen import LibraryScreen
 from mast_tui.ui.library.trace_list import LibraryRow, Sort, TraceListing, WorkState
 from mast_tui.ui.services.open_workspace import OpenWorkspace
+from mast_tui.ui.services.traces import TraceQueue
 from mast_tui.workspace.events.types import Revealed
 from tests.session.build import put, span
 from tests.session.studies import Class
@@ -181,7 +184,8 @@ async def test_a_queue_is_chosen_and_gone_through(tmp_path: Path) -> None:
         await on.press("L", "escape", "enter", "}")
         assert on.lines[0].startswith(" c ·")
         await on.press("1", "3", "D", "}")
-        await on.press("1", "3", "D", "{")
+        await on.press("1", "3", "D")
+        await on.press("{")
         assert on.lines[0].startswith(" ✓ c ·")
         await on.press("}", "u")
         assert on.lines[0].startswith(" e ·")
@@ -206,6 +210,33 @@ async def test_a_queue_is_chosen_and_gone_through(tmp_path: Path) -> None:
         assert "You have marked no mode as unsure" in on.text
         await on.press("f", "a", "f", "s", "backspace", "backspace", *"2 7", "enter")
         assert listed_names(on) == drawn
+        on.open_screen(LibraryScreen).queue.changed()
+        await on.press("f", "P")
+        assert "Show the disagreements?" in on.text  # it may show more than before
+
+
+def test_the_queue_follows_the_last_finished_trace() -> None:
+    traces: dict[str, Any] = {}
+    for name in "abcd":
+        traces[name] = SimpleNamespace(identity=SimpleNamespace(trace_id=name))
+    app: Any = SimpleNamespace(catalog=SimpleNamespace(traces=traces))
+    queue = TraceQueue(app)
+    queue.note_opened(traces["d"], from_trace=False)
+    queue.note_opened(traces["a"], from_trace=True)
+    queue.ids = ["c", "b"]  # d and a were finished
+    assert queue.neighbour(traces["d"], 1) is traces["a"]
+    assert queue.neighbour(traces["a"], 1) is traces["c"]
+
+
+async def test_another_annotator_begins_with_the_first_trace_of_a_study(team: TeamDir) -> None:
+    for name in "abc":
+        team.label("alice", name, {}, finish=False)
+    team.set_study()
+    async with stage(team.folder, workspace=team.workspace) as on:
+        await on.press("o", "j", "&", *"bob", "enter")
+        assert not missing(on.lines[0], "bob", "mine to do")
+        assert "by name" not in on.lines[0]
+        assert on.screen(LibraryScreen).table.cursor == 0
 
 
 def merge_two_modes(modes: list[Mode]) -> list[Mode]:

@@ -197,8 +197,9 @@ async def test_labels_of_others_are_hidden(team: TeamDir) -> None:
 
 async def test_blind_annotators_see_no_outcomes(tmp_path: Path) -> None:
     team = TeamDir(tmp_path / "set")
-    outcome_file(team, "one,failed,")
-    team.label("carol", "one", {"1.3": (3, 8)})
+    outcome_file(team, "one,failed,,m-1", "two,failed,,m-2")
+    for name in ("one", "two"):
+        team.label("carol", name, {"1.3": (3, 8)}, finish=name == "one")
     trace = team.trace("one")
     suggest(team.workspace, trace, [finding(trace, "3.3", 12, 12)])
     path = team.workspace
@@ -208,7 +209,9 @@ async def test_blind_annotators_see_no_outcomes(tmp_path: Path) -> None:
         assert "You work blind" in on.text
         assert "failed" not in on.lines[0]
         assert " succeeded " not in on.text
-        await on.press("w", *"rules", "enter")
+        await on.press("x")
+        assert "the outcome of 2 traces is hidden from you" in " ".join(on.text.split())
+        await on.press("1", "w", *"rules", "enter")
         assert screen(on).choice.labels == JUDGE
         assert "you work blind" in " ".join(on.text.split())
     async with stage(team.folder, workspace=path, annotator="carol", assisted=True) as on:

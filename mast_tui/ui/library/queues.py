@@ -206,7 +206,7 @@ def count_text(
     Args:
         name: The queue.
         counts: The result of ``count_queues``; empty until it is known.
-        seen_sizes: The sizes of the queues that were opened before.
+        seen_sizes: The sizes of the queues that were opened before, as far as they still hold.
     """
     if name is QueueName.SAMPLE:
         return "asks how many"
@@ -359,6 +359,7 @@ class CurrentQueue:
         self._chosen_request: QueueRequest | None = None
         """The queue that the user chose; None for the initial queue."""
         self._sizes: dict[QueueName, int] = {}
+        """The sizes of the queues that were opened since something was finished or set up."""
 
     def restart(self) -> None:
         """Show the initial queue, because a study was set up.
@@ -371,6 +372,8 @@ class CurrentQueue:
 
     def changed(self) -> None:
         """Read the queue again, because something was finished or set up."""
+        # A list of disagreements may have new traces now, so it is shown only after a new question.
+        self._sizes.clear()
         opened = self._screen.mast.opened
         if opened is not None and self._screen.is_mounted:
             self._start_reading(opened)

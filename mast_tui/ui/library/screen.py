@@ -149,8 +149,13 @@ class LibraryScreen(MainScreen):
         self._labels_changed()
 
     def leave_for_a_while(self) -> None:
-        """Keep the order and the trace under the cursor for the library of another annotator."""
+        """Keep the order and the trace under the cursor for the library of another annotator.
+
+        In a study, each annotator begins at the first trace of their own order.
+        """
         queue = self.mast.trace_queue
+        if queue.of_study:
+            return
         queue.sort = self.sort
         if queue.left_trace_id is None and self.table.row is not None:
             queue.left_trace_id = self.table.row.trace_id

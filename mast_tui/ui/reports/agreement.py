@@ -6,7 +6,7 @@ All figures are computed twice: first without intervals, then with intervals.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final, Literal
 
@@ -564,7 +564,7 @@ def compute_people(opened: OpenWorkspace, passes: PassChoice) -> Iterator[People
         finished_counts={name: len(traces) for name, traces in finished_by_name.items()},
         outside_text=outside_work_text(workspace, workspace.study(taxonomy.ref)),
         visible_ids=visible_ids,
-        refinished=_count_refinished(workspace, taxonomy.ref, compared_traces),
+        refinished=_count_refinished(workspace, taxonomy.ref, finished_by_name, compared_traces),
     )
     if not compared_traces:
         yield without_report
@@ -590,15 +590,22 @@ def compute_people(opened: OpenWorkspace, passes: PassChoice) -> Iterator[People
         )
 
 
-def _count_refinished(workspace: Workspace, taxonomy: str, trace_ids: Set[str]) -> int:
-    """Count those of the traces whose first and last finished passes differ for an annotator."""
+def _count_refinished(
+    workspace: Workspace, taxonomy: str, names: Container[str], trace_ids: Set[str]
+) -> int:
+    """Count those of the traces whose first and last finished passes differ for one of the people.
+
+    The work of other people does not count in the figures.
+    """
     passes = workspace.passes(taxonomy=taxonomy)
     last_passes = counted_passes(passes, "last")
     return len(
         {
             trace_id
             for (name, trace_id), first_pass in counted_passes(passes, "first").items()
-            if trace_id in trace_ids and last_passes[name, trace_id].number != first_pass.number
+            if name in names
+            and trace_id in trace_ids
+            and last_passes[name, trace_id].number != first_pass.number
         }
     )
 

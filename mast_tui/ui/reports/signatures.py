@@ -127,6 +127,7 @@ class Signatures:
         names: The names of traces, by id.
         problem: The reason why nothing could be computed, or None.
         experiment: The groups as arms; None if there are fewer than two.
+        hidden_of_runs: The number of runs of the experiment whose outcome is hidden.
     """
 
     choice: SignatureChoice
@@ -140,6 +141,7 @@ class Signatures:
     names: Mapping[str, str] = field(default_factory=dict)
     problem: str | None = None
     experiment: tuple[Experiment, FigureIndex] | None = None
+    hidden_of_runs: int = 0
 
     @property
     def groups(self) -> Mapping[str, FigureTable]:
@@ -342,6 +344,8 @@ class SignaturesScreen(ReportScreen):
             figures = FigureIndex((*figures.figures, *self._planning))
         arm = self.group if self.group in experiment.compared else experiment.compared[0]
         about = f"baseline: {one_line(experiment.baseline, 60)} · arm: {one_line(arm, 60)}"
+        if signatures.hidden_of_runs:
+            about += f"\n{_hidden_outcomes_text(signatures.hidden_of_runs)}"
         section = ReportSection(EXPERIMENT, EXPERIMENT, arm_parts(experiment, figures, arm))
         notes = tuple(experiment_notes(experiment, figures))
         return Page(
@@ -381,11 +385,7 @@ class SignaturesScreen(ReportScreen):
         table = signatures.groups[self.group]
         if not compares_outcomes(table):
             if signatures.hidden_outcomes:
-                traces = counted(signatures.hidden_outcomes, "trace")
-                return (
-                    f"You work blind: the outcome of {traces} is hidden from you and counts as "
-                    "unknown."
-                )
+                return _hidden_outcomes_text(signatures.hidden_outcomes)
             known_outcomes = sum(table.count("traces", side) for side in OUTCOMES)
             outcomes = counted(table.count("traces"), "outcome")
             return (
@@ -635,12 +635,15 @@ def compute_signatures(
     inputs = first_figures.inputs
     assert inputs is not None
     corrected_figures = _corrected_figures(opened, inputs) if choice.of_judge else ()
-    all_runs, _ = _visible_input(opened, choice, order_of, labels, with_unlabelled=True)
+    all_runs, hidden_of_runs = _visible_input(
+        opened, choice, order_of, labels, with_unlabelled=True
+    )
     yield replace(
         first_figures,
         report=signature_report(inputs, RESAMPLING, corrected=corrected_figures),
         intervals_pending=False,
         experiment=_experiment_of_groups(all_runs),
+        hidden_of_runs=hidden_of_runs,
     )
 
 
@@ -746,6 +749,11 @@ def labels_title(labels: str) -> str:
     if is_judge(labels):
         return f"judge {one_line(judge_name(labels), 30)}"
     return f"labels of {one_line(labels, 30)}"
+
+
+def _hidden_outcomes_text(trace_count: int) -> str:
+    traces = counted(trace_count, "trace")
+    return f"You work blind: the outcome of {traces} is hidden from you and counts as unknown."
 
 
 def _left_out_text(signatures: Signatures, key: str) -> str:

@@ -329,8 +329,8 @@ class TraceQueue:
         """Return the next or previous trace in the queue.
 
         The first trace follows the last one. A trace that has left the queue, because it was
-        finished, is between the traces that were opened before and after it. Any other trace
-        outside of the queue has the order of the catalog.
+        finished, is between the traces that were opened before and after it. After the last of
+        these, the queue begins. Any other trace outside of the queue has the order of the catalog.
 
         Args:
             trace: The trace to start from.
@@ -349,6 +349,8 @@ class TraceQueue:
             if first_id == trace_id and (leads_back or first_id not in self.ids):
                 return traces[next_id]
         queue = self.ids if trace_id in self.ids else list(traces)
+        if step > 0 and queue is not self.ids and self.ids and trace_id in opened_ids[1:]:
+            return traces[self.ids[0]]
         if trace_id not in queue or len(queue) < 2:
             return None
         return traces[queue[(queue.index(trace_id) + step) % len(queue)]]
@@ -379,6 +381,11 @@ class TraceQueue:
     def has_finished(self) -> bool:
         """True if the annotator has finished a trace."""
         return bool(self._finished)
+
+    @property
+    def of_study(self) -> bool:
+        """True if a study assigns the traces, to each annotator in another order."""
+        return self._assigned_ids is not None
 
     @property
     def all_finished(self) -> bool:
