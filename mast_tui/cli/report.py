@@ -330,7 +330,9 @@ def report_command(request: ReportRequest) -> None:
         report = _with_pseudonyms(report, pseudonyms)
     experiment = None
     if request.pair is not None:
-        all_runs, _ = _visible_input(viewer, taxonomy, request, visibility, with_unlabelled=True)
+        all_runs, hidden_outcomes = _visible_input(
+            viewer, taxonomy, request, visibility, with_unlabelled=True
+        )
         # The names of annotators may be pseudonyms.
         names = report.inputs
         runs = replace(all_runs, label_source=names.label_source, gold=names.gold)
