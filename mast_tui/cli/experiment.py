@@ -260,14 +260,14 @@ def _experiment_of_request(
         which=request.gold or "all",
         with_unlabelled=True,
     )
-    inputs, hidden_outcomes = without_outcomes(inputs, visible_outcomes(viewer, inputs.traces))
-    if not request.as_json:
-        report_hidden_outcomes(viewer, hidden_outcomes)
     if request.paths:
         runs_under(workspace, inputs, {"PATH": request.paths})  # refuses paths without a run
         inputs = inputs.only(np.array([trace in selections[0] for trace in inputs.traces]))
     if arm_paths:
         inputs = runs_under(workspace, inputs, arm_paths)
+    inputs, hidden_outcomes = without_outcomes(inputs, visible_outcomes(viewer, inputs.traces))
+    if not request.as_json:
+        report_hidden_outcomes(viewer, hidden_outcomes)
     judge = None
     if request.judge is not None:
         judge = labelled_by(workspace, taxonomy, request.judge, visible)

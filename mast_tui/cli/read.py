@@ -14,6 +14,7 @@ import click
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.common import open_with_taxonomy, say
+from mast_tui.cli.shared.options import OptionRule
 from mast_tui.counts import counted
 from mast_tui.errors import MastError
 from mast_tui.labels import (
@@ -82,8 +83,17 @@ class ReadRequest:
     common: CommonOptions = options.common()
 
 
+_RULES: Final = (
+    OptionRule[ReadRequest](
+        "--trace is the number of a trace in a file; leave it out for a folder",
+        options=("--trace",),
+        when=lambda request: request.path.is_dir(),
+    ),
+)
+
+
 @click.command()
-@options.takes(ReadRequest)
+@options.takes(ReadRequest, _RULES)
 def read_command(request: ReadRequest) -> None:
     """Read and label a trace line by line, for screen readers and braille.
 

@@ -168,11 +168,16 @@ class WorkMasks:
         return structs.replace(record, path=None, **masked)
 
     def masked_taxonomy(self, taxonomy: Taxonomy) -> Taxonomy:
-        """Return a taxonomy with masks in the definitions of its modes, for a codebook."""
+        """Return a taxonomy with masks in the texts of its modes, for a codebook."""
         modes = []
         for mode in taxonomy.modes:
             texts = {name: getattr(mode, name) for name in _MODE_TEXTS}
-            modes.append(structs.replace(mode, **self.masked_document(texts)))
+            confusable = tuple(
+                structs.replace(other, difference=self.masks.text(other.difference))
+                for other in mode.confusable
+            )
+            masked = structs.replace(mode, **self.masked_document(texts), confusable=confusable)
+            modes.append(masked)
         return structs.replace(taxonomy, modes=tuple(modes))
 
     def masked_document(self, document: Any, trace_id: str = "", *, is_text: bool = False) -> Any:

@@ -267,16 +267,24 @@ def viewer_of(
     Raises:
         SessionError: The name is not valid.
     """
-    if annotator is not None:
-        try:
-            annotator = checked_person(annotator)
-        except ValueError as error:
-            raise SessionError(str(error)) from error
+    annotator = _checked_annotator(annotator)
     name = login_person(workspace) or annotator
     if name is None:
         return Viewer(workspace, taxonomy, blind=blind)
     viewer = viewer_for_name(workspace, taxonomy, name, blind=blind, ends_blind=ends_blind)
     return structs.replace(viewer, overridden_name=annotator if annotator != name else None)
+
+
+def _checked_annotator(annotator: str | None) -> str | None:
+    """Return the name on the command line without surrounding spaces.
+
+    Raises:
+        SessionError: The name is not valid.
+    """
+    try:
+        return None if annotator is None else checked_person(annotator)
+    except ValueError as error:
+        raise SessionError(str(error)) from error
 
 
 def viewer_for_name(
@@ -341,8 +349,11 @@ def why_blind(workspace: Workspace, annotator: str | None, *, ends_blind: bool) 
 
     Returns:
         The clause; None if the person is unknown or does not work blind.
+
+    Raises:
+        SessionError: The name is not valid.
     """
-    name = login_person(workspace) or annotator
+    name = login_person(workspace) or _checked_annotator(annotator)
     if name is None:
         return None
     reasons: dict[str | None, str] = {}  # By taxonomy; None is the person's own setting.

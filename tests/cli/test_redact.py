@@ -80,6 +80,7 @@ def test_quotes_without_offsets_have_no_part_of_a_secret(
 def test_no_secret_is_left_in_any_export(cli: Cli, tmp_path: Path, labelled: Path) -> None:
     codebook = Path(mast_tui.taxonomy.__file__).with_name("mast.toml").read_text("utf-8")
     codebook = codebook.replace('id = "mast"', 'id = "own"')
+    codebook = codebook.replace('difference = "', f'difference = "{MAIL} ')
     own = tmp_path / "own.toml"
     own.write_text(codebook.replace('definition = """', f'definition = """{MAIL} '), "utf-8")
     cli.ok("import", "labels.csv", "--format", "csv-long", "--taxonomy", own)

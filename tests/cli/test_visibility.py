@@ -103,7 +103,7 @@ class Asker:
 UNNAMED = Asker()
 LEAD = Asker("carol")
 BLIND = Asker("bob", "bob")
-BLIND_NAMED = Asker(None, "bob", ("--annotator", "bob"))
+BLIND_NAMED = Asker(None, "bob", ("--annotator", " bob "))
 BLIND_FOR_ONCE = Asker(None, None, ("--annotator", "bob", "--blind"))
 BLIND_AS_TOMAS = Asker("bob", "bob", ("--annotator", "tomas"))
 ASSISTED = Asker("bob")

@@ -174,7 +174,7 @@ def result_piece(
     text = output_text(content)
     call_id = call_id or identifier_in(result, *_RESULT_ID_FIELDS)
     call_id = call_id or identifier_in(fields_of(result.get("origin")), "id")  # as Haystack writes
-    if call_id is None and result.get("type") in _TYPES_WITH_CALL_ID:
+    if call_id is None and kind_of(result) in _TYPES_WITH_CALL_ID:
         call_id = identifier_in(result, "id")
     tool_name = name or name_in(result, *_TOOL_NAME_FIELDS)
     return Piece(

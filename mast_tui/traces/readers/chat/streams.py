@@ -152,7 +152,7 @@ class _Stream:
     def add(self, part: Fields) -> None:
         """Merge the next part into the response; a part with ``_IS_WHOLE`` replaces its values."""
         if part.get(_IS_WHOLE):
-            whole_indexes = {fields_of(item).get("index") for item in items_of(part.get("output"))}
+            whole_indexes = [fields_of(item).get("index") for item in items_of(part.get("output"))]
             for present in items_of(self.fields.get("output")):
                 if not isinstance(present, dict) or present.get("index") not in whole_indexes:
                     continue

@@ -51,6 +51,7 @@ from mast_tui.traces.readers.json_fields import (
     Fields,
     fields_of,
     first_in,
+    identifier_in,
     items_of,
     json_in,
     kind_of,
@@ -478,9 +479,9 @@ def _partial_events_of_unfinished_answers(
         if "author" not in event or not _is_adk_event(event):
             continue
         answer_id = (
-            event.get("author"),
-            first_in(event, "invocation_id", "invocationId"),
-            event.get("branch"),
+            as_text(event.get("author")),
+            identifier_in(event, "invocation_id", "invocationId"),
+            as_text(event.get("branch")),
         )
         if event.get("partial") is True:
             partial_events.setdefault(answer_id, []).append((key, event))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Final
 
 from mast_tui.traces.io.json_values import content_text, dump_text
@@ -53,6 +53,10 @@ _ENVELOPE_FIELDS: Final = name_set("""
     emission_sequence source_fingerprint source_type fingerprint_metadata task_id task_name agent_id
     agent_role agent task crew crew_name from_agent from_task
 """)
+_COMPARED_TEXTS: Final = 300
+"""The number of earlier texts that may repeat a text; with all, the time would be quadratic."""
+_CALLS_OF_TASKS: Final = 16
+"""The number of model calls that may have the prompt of a task, as tasks may run side by side."""
 
 
 def _without_repeated_events(
@@ -78,13 +82,13 @@ class _CrewTranslator:
     """
 
     def __init__(self, session: SessionContext) -> None:
-        self._shown_texts: set[str] = set()
-        self._answers: list[str] = []
+        self._shown_texts: deque[str] = deque(maxlen=_COMPARED_TEXTS)
+        self._answers: deque[str] = deque(maxlen=_COMPARED_TEXTS)
         self._prompt_counts: Counter[str] = Counter()
         self._last_output = ""
-        messages = (message for record in session.values for _, message in _messages_of(record))
-        texts = dict.fromkeys(content_text(message.get("content")) for message in messages)
-        self._prompt_text = "\n".join(texts)
+        self._next_calls = deque(
+            record for record in session.values if kind_of(record) == "llm_call_started"
+        )
 
     def __call__(self, record: Fields) -> Turn | None:
         """Return the turn of an event that is shown."""
@@ -94,10 +98,11 @@ class _CrewTranslator:
         match kind:
             case "task_started":
                 task = fields_of(record.get("task")) or record
-                is_in_prompt = (text_in(task, "description") or "") in self._prompt_text
+                is_in_prompt = self._is_in_next_prompts(text_in(task, "description") or "")
                 text = "" if is_in_prompt else texts_in(task, "description", "expected_output")
                 return turn_without_empty_pieces(record, [USER.piece(text)])
             case "llm_call_started":
+                self._next_calls.popleft()
                 prompts = new_pieces(self._prompts_of(record, speaker), self._prompt_counts)
                 return turn_without_empty_pieces(record, prompts)
             case "llm_call_completed":
@@ -105,6 +110,10 @@ class _CrewTranslator:
                 pieces = self._answer_pieces(record.get("response"), speaker)
                 turn = turn_without_empty_pieces(record, pieces)
                 return replace(turn, tokens=tokens, model=name_in(record, "model"))
+            case "llm_call_failed":  # later events repeat its error, another call may have it too
+                error = dump_text(record.get("error")).strip()
+                self._shown_texts.append(error)
+                return record_turn(record, log_piece(error or kind, kind, failed=True))
             case "agent_reasoning_completed":
                 plan = speaker.piece(self._new_text(record.get("plan")), kind=SpanKind.REASONING)
                 return turn_without_empty_pieces(record, [plan])
@@ -129,11 +138,17 @@ class _CrewTranslator:
         }
         return record_turn(record, json_log_piece(facts, name=kind)) if facts else None
 
+    def _is_in_next_prompts(self, text: str) -> bool:
+        """Return whether one of the next model calls has a text in its messages."""
+        calls = islice(self._next_calls, _CALLS_OF_TASKS)
+        messages = (message for call in calls for _, message in _messages_of(call))
+        return any(text in content_text(message.get("content")) for message in messages)
+
     def _new_text(self, value: object) -> str:
         """Return a value as text; an empty text if an earlier event has it, or more."""
         text = dump_text(value).strip()
         is_shown = any(text in earlier_text for earlier_text in self._shown_texts)
-        self._shown_texts.add(text)
+        self._shown_texts.append(text)
         return "" if is_shown else text
 
     def _prompts_of(self, record: Fields, speaker: Speaker) -> Iterator[Piece]:
@@ -152,13 +167,13 @@ class _CrewTranslator:
         text = "" if isinstance(answer, list) else dump_text(answer).strip()
         if text and text != self._last_output:
             self._answers.append(text)
-            self._shown_texts.add(text)
+            self._shown_texts.append(text)
             yield speaker.piece(text)
 
     def _call_turn(self, record: Fields, agent: str) -> Turn:
         arguments = record.get("tool_args")
         values = fields_of(arguments).values()
-        self._shown_texts.update(dump_text(value).strip() for value in values)
+        self._shown_texts.extend(dump_text(value).strip() for value in values)
         call = {"name": record.get("tool_name"), "arguments": arguments}
         return record_turn(record, call_piece(call, "", agent))
 

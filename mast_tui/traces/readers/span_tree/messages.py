@@ -258,7 +258,7 @@ def repaired_messages(messages: Iterable[Message]) -> tuple[Message, ...]:
             continue
         if isinstance(content, str) and _CALLS_AS_TEXT.match(content):
             message = _with_calls_read_from_text(message, content)
-        elif role in called_tools and role_of(str(role)) is None:
+        elif as_text(role) in called_tools and role_of(str(role)) is None:
             message = {**message, "role": "tool", "name": role}
         called_tools.update(name for name, _arguments in tool_calls(message))
         repaired.append(message)
