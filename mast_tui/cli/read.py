@@ -102,8 +102,6 @@ def read_command(request: ReadRequest) -> None:
     Input can also come from a file or a pipe.
     """
     trace = None if request.path.is_dir() else _read_trace(request.path, request.number)
-    if trace is None and request.number is not None:
-        raise click.UsageError("--trace needs a file: a folder opens the first trace of your queue")
     workspace, taxonomy = open_with_taxonomy(request.common, create=True)
     study = workspace.study(taxonomy.ref)
     name = working_person(workspace, request.common.annotator, study=study)
