@@ -226,7 +226,7 @@ async def test_blind_annotators_see_no_judge_on_other_traces(finished: TeamDir) 
     async with agreeing(finished) as on:
         await on.press("5")
         await on.press("j", "j")
-        assert "Of 1 trace that only the judge has labelled" in detail_of(on)
+        assert "In 1 trace that only the judge has labelled" in detail_of(on)
     async with agreeing(finished, "bob", blind=True) as on:
         await on.press("5")
         await on.press("j", "j")

@@ -167,7 +167,7 @@ async def test_a_queue_is_chosen_and_gone_through(tmp_path: Path) -> None:
     async with stage(team.folder, workspace=team.workspace) as on:
         assert len(listed_names(on)) == 5
         await on.press("f")
-        assert not missing(on.text, "mine to do", "hidden until you open it")
+        assert not missing(on.text, "mine to do", "count hidden until opened")
         await on.press("escape")
         assert len(listed_names(on)) == 5
         await on.press("f", "m")
@@ -231,7 +231,7 @@ async def test_the_queue_of_a_changed_codebook(tmp_path: Path) -> None:
         migrate(store, CodebookMap(old, MAST, targets), "alice")
     async with stage(team.folder, workspace=team.workspace) as on:
         await on.press("f")
-        assert "a mode was split since you labelled" in on.text
+        assert "a mode I labelled was split later" in on.text
         await on.press("c")
         assert listed_names(on) == ["a.json"]
         assert "split modes · 1 of 2 traces" in on.lines[0]
