@@ -568,7 +568,7 @@ def _method_text(experiment: Experiment) -> model.Text:
         "Rules and intervals",
         (
             "Rates are means over tasks, so each task counts once, whatever its number of runs. "
-            "Differences are over the tasks that both arms have run (per failed run: over the tasks "
+            "Differences are over the tasks that both arms have run (per failed run: the tasks "
             "with a failed run in both). Success and costs are over all runs. A figure of modes "
             "leaves out runs without the verdicts or places that it needs.",
             "All intervals are 95 %. For shares: Wilson's interval, with an effective sample size "

@@ -138,8 +138,8 @@ _NO_VARIANCE: Final = {
 }
 _NOT_CORRECTED: Final = {
     "no_unlabelled": "no trace was labelled by the judge alone",
-    "no_positives": "the reference has no present verdict, so the share that it misses is unknown",
-    "no_negatives": "the reference has no absent verdict, so its share of false findings is unknown",
+    "no_positives": "the reference has no present verdict, so the share it misses is unknown",
+    "no_negatives": "the reference has no absent verdict, so its false findings are unknown",
     "no_better_than_chance": "TPR + TNR ≤ 1, so the judge is no better than chance",
 }
 _LEFT_OUT: Final = {

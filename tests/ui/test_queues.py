@@ -166,8 +166,9 @@ async def test_a_queue_is_chosen_and_gone_through(tmp_path: Path) -> None:
     team.label("alice", "d", {"1.3": (3, 8)})
     async with stage(team.folder, workspace=team.workspace) as on:
         assert len(listed_names(on)) == 5
-        await on.press("f")
-        assert not missing(on.text, "mine to do", "count hidden until opened")
+        await on.press("f", "down")
+        texts = ("mine to do", "count hidden until opened", "↓ does nothing here")
+        await on.until(lambda: not missing(on.text, *texts))
         await on.press("escape")
         assert len(listed_names(on)) == 5
         await on.press("f", "m")
