@@ -432,7 +432,7 @@ ANNOTATE: Final = (
         "look_here",
         "*",
         "look here",
-        "Go to the next possible cause (┊), as mast-tui exam --coverage --keep marks it",
+        "Next possible cause (┊), as marked by mast-tui exam --coverage --keep",
     ),
     _read(
         "fold",
@@ -665,7 +665,7 @@ ADJUDICATE: Final = (
         "reason",
         "m",
         "reason",
-        "Write the reason for the row's decision; on an open row, for your last decision",
+        "Write why you decided this row; on an open row, why you decided the last",
         hint=57,
     ),
     _adjudicate("names", "h", "names", "Hide the sides' names, or show them", hint=60),
