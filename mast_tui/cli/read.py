@@ -543,8 +543,8 @@ class LineReader:
             unread = sum(map(len, self._session.unread()))
             verb = "was" if unread == 1 else "were"
             self._say(
-                f"{counted(unread, 'span')} {verb} not read. o: modes without a verdict do not "
-                "count in agreement,"
+                f"{counted(unread, 'span')} {verb} not read. o: modes left open do not count in "
+                "agreement,"
             )
             self._say("W: all become absent (only if you looked for each); any other key goes back")
             key = next(self._lines, "")

@@ -1098,11 +1098,11 @@ _JUDGE: Final = (
                 "findings that the reference calls present / findings", "no finding",
             ),
             (
-                "accepted", "unchanged", "share accepted unchanged",
+                "accepted", "accepted as is", "share accepted unchanged",
                 "accept / answers", "no answer",
             ),
             (
-                "taken", "used", "share accepted or edited",
+                "taken", "accepted or edited", "share accepted or edited",
                 "(accept + edit) / answers", "no answer",
             ),
             (

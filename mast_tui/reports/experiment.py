@@ -568,9 +568,9 @@ def _method_text(experiment: Experiment) -> model.Text:
         "Rules and intervals",
         (
             "Rates are means over tasks, so each task counts once, whatever its number of runs. "
-            "Differences are over the tasks that both arms have run. Success and costs are over "
-            "all runs. A figure of modes leaves out runs without the verdicts or places that it "
-            "needs.",
+            "Differences are over the tasks that both arms have run (per failed run: the tasks "
+            "with a failed run in both). Success and costs are over all runs. A figure of modes "
+            "leaves out runs without the verdicts or places that it needs.",
             "All intervals are 95 %. For shares: Wilson's interval, with an effective sample size "
             "from the variance between tasks. For means and differences: Student's t over tasks.",
             "p: Fisher's randomisation test, which flips the signs of the differences of whole "

@@ -43,6 +43,7 @@ from mast_tui.reports.sentences import (
     withheld_notes,
 )
 from mast_tui.reports.span_agreement import BIAS_CORRECTED
+from mast_tui.taxonomy.model import Mode
 
 _N, *_RATES = columns("""
     n                  | n         | count  | compared (n)             | 94
@@ -94,8 +95,8 @@ _ANSWERS: Final = columns("""
     accept   | accepted      | count |                          | 90
     edit     | edited        | count |                          | 89
     reject   | rejected      | count |                          | 91
-    accepted | unchanged     | share | share accepted unchanged | 95
-    taken    | used          | share | share accepted or edited | 99
+    accepted | accepted as is | share | share accepted unchanged | 95
+    taken    | accepted or edited | share | share accepted or edited | 99
 """)
 _LOCALISATION: Final = """
     n            | its labels    | count | labels of the judge                               | 90
@@ -137,8 +138,8 @@ _NO_VARIANCE: Final = {
 }
 _NOT_CORRECTED: Final = {
     "no_unlabelled": "no trace was labelled by the judge alone",
-    "no_positives": "the reference has no present verdict, so the TPR is unknown",
-    "no_negatives": "the reference has no absent verdict, so the TNR is unknown",
+    "no_positives": "the reference has no present verdict, so the share it misses is unknown",
+    "no_negatives": "the reference has no absent verdict, so its false findings are unknown",
     "no_better_than_chance": "TPR + TNR ≤ 1, so the judge is no better than chance",
 }
 _LEFT_OUT: Final = {
@@ -331,6 +332,12 @@ def _rates_table(report: JudgeReport) -> Table:
                 f"present verdicts of {against} that the judge finds. TNR: the same for absent.",
                 "n",
             ),
+            *applicable(
+                (
+                    len(_judged_modes(report)) < len(report.modes),
+                    Note("Modes without a row have no verdict of the judge.", "no_verdict"),
+                )
+            ),
             _macro_note(report, _RATES),
             *withheld_notes(*_figures_of(report, _RATES)),
         ),
@@ -360,6 +367,18 @@ def _chance_table(report: JudgeReport) -> Table | None:
     )
 
 
+def _judged_modes(report: JudgeReport) -> tuple[Mode, ...]:
+    """Return the modes on which the report has verdicts of the judge; without any, all modes."""
+    judged_modes = tuple(
+        mode
+        for mode in report.modes
+        if report.table("judge_mode", mode=mode.code).count("n")
+        or report.table("prevalence", mode=mode.code).count("n_unlabelled")
+        or _left_out_texts(report.table("judge_mode_left_out", mode=mode.code), "{reason}")
+    )
+    return judged_modes or report.modes
+
+
 def _row_groups(
     report: JudgeReport, *, estimate_columns: Sequence[Column], has_details: bool
 ) -> tuple[tuple[Row, ...], ...]:
@@ -384,7 +403,7 @@ def _row_groups(
     figures_by_mode = report.figures_by_mode("judge_mode")
     rows = [
         make_row(mode.slug, {"code": mode.code, "name": mode.name}, figures_by_mode[mode.code])
-        for mode in report.modes
+        for mode in _judged_modes(report)
     ]
     macro = report.table("judge_macro")
     macro_cells: dict[str, Cell] = {"name": "macro mean", **figure_cells(macro, estimate_columns)}
@@ -409,7 +428,7 @@ def _mode_rows(
             | figure_cells(figures_by_mode[mode.code], columns),
             detail=tuple(detail(figures_by_mode[mode.code])),
         )
-        for mode in report.modes
+        for mode in _judged_modes(report)
         if mode.code in figures_by_mode
     )
 
@@ -798,13 +817,13 @@ def _prevalence_sentences(figures: FigureTable) -> Iterator[str]:
     if not unlabelled_count:
         return
     apparent_text = (
-        f"Of {counted(unlabelled_count, 'trace')} that only the judge has labelled, it calls "
-        f"a share of {in_words(figures['apparent'])} present"
+        f"In {counted(unlabelled_count, 'trace')} that only the judge has labelled, it finds the "
+        f"mode in {in_words(figures['apparent'])}"
     )
     corrected = figures["corrected"]
     if corrected.undefined is not None:
         reason = _NOT_CORRECTED.get(corrected.undefined, corrected.undefined)
-        yield f"{apparent_text}; this cannot be corrected: {reason}."
+        yield f"{apparent_text}. This cannot be corrected for its errors: {reason}."
     else:
         yield (
             f"{apparent_text}; corrected for its errors: {in_words(corrected)}, if it makes the "

@@ -132,7 +132,7 @@ _TABLES: Final[Mapping[str, tuple[str, str]]] = {
         "How often each mode occurs",
         """
         rate:all | share | share | share of all labelled traces | 95
-        rate:all#count | with it | count | traces with the mode | 92
+        rate:all#count | present | count | traces with the mode | 92
         rate:all#n | verdicts | count | traces with a verdict on the mode | 91
         unsure | unsure | count | traces with the verdict unsure | 40
         open | open | count | traces without a verdict | 41

@@ -101,6 +101,7 @@ async def test_a_digit_decides_a_conflict_and_goes_on(conflicts: TeamDir) -> Non
         assert row_at_cursor(on) == "1.3 decided"
         assert "present, as alice" in on.text
         await on.press("2")
+        assert "1.3 Step repetition: absent, as bob" in last_message(on)
         assert conflicts.decisions("one")["1.3"].value is ABSENT
         await on.press("u", "u", "1", "0", "1")
         decisions_now = conflicts.decisions("one")

@@ -82,8 +82,10 @@ async def test_figures_and_pages(finished: TeamDir) -> None:
         await on.press("4")
         figures = cells(on, "2.6")
         assert (figures["places"], figures["f1_exact"]) == ("2", "1.00")
+        assert "Enter traces counted" in on.lines[-1]
         await on.press("G", "k")
         assert str(on.screen(AgreementScreen).detail.border_title).startswith("alice")
+        assert "traces counted" not in on.lines[-1]
         assert re.search(r"places marked +3", detail_of(on))
         await on.press("1")
         await on.press("j", "j", "a")
@@ -230,7 +232,7 @@ async def test_blind_annotators_see_no_judge_on_other_traces(finished: TeamDir) 
     async with agreeing(finished) as on:
         await on.press("5")
         await on.press("j", "j")
-        assert "Of 1 trace that only the judge has labelled" in detail_of(on)
+        assert "In 1 trace that only the judge has labelled" in detail_of(on)
     async with agreeing(finished, "bob", blind=True) as on:
         await on.press("5")
         await on.press("j", "j")

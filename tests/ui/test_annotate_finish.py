@@ -69,7 +69,7 @@ async def test_finishing_asks_about_unread_spans(long: Path) -> None:
 async def test_open_modes_are_answered_by_their_digits(long: Path) -> None:
     async with stage(long, size=(80, 24)) as on:
         await on.press("1", "3", "_", "2", "6", "D")
-        assert "Without a verdict: 12 of 14 modes" in on.text
+        assert "Open (no verdict): 12 of 14 modes" in on.text
         for mode in MAST.modes:
             assert (f" {mode.code} {mode.name} " in on.text) is (mode.code not in ("1.3", "2.6"))
         assert "only if you looked for each" in on.text

@@ -79,8 +79,8 @@ async def test_the_first_minute(tmp_path: Path) -> None:
             "Finish? ",
             "of 12 spans read ─",
             "1 suggestion without your answer",
-            "Without a verdict: 13 of 14 modes",
-            "o  finish; modes without a verdict do not count in agreement  ↵",
+            "Open (no verdict): 13 of 14 modes",
+            "o  finish; modes left open do not count in agreement  ↵",
             "W  set them absent and finish: only if you looked for each",
         )
         await on.press("o")

@@ -108,7 +108,7 @@ async def test_the_rules_run_without_a_model(small: Path, tmp_path: Path) -> Non
         await on.press("J")
         assert on.session.pending
         assert "1 waits for an answer" in on.text
-        assert on.message.endswith("1 suggestion · ?, then End, explains how to use a model")
+        assert on.message.endswith("1 suggestion · To use a language model: press ?, then End")
         assert on.message in on.lines[-1]
         await on.press("J")
         assert "nothing new" in on.message

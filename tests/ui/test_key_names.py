@@ -68,6 +68,7 @@ NO_KEYS: Final = frozenset(
 OWN_NAMES: Final = frozenset(
     {
         "Enter saves · Esc leaves the decision without a reason",
+        "Enter saves · Esc \0",
         "no match for “\0” · Esc ends the search",
         "\0Esc closes",
         "Enter labels  \0 folds",

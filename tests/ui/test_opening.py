@@ -54,7 +54,7 @@ async def test_keys_before_the_workspace_wait_in_order(
         assert (on.number, on.annotate.timeline.row_count) == (12, 9)
         await on.send("g", "j", "j", "space", "k")
         assert on.annotate.session is None
-        await on.until(lambda: "workspace not open yet" in on.lines[0])
+        await on.until(lambda: "not labelling yet" in on.lines[0])
         # What moves does so at once, but not behind a label.
         assert on.number == 2
         post_keys(on, *"13j26ukfvk11")
@@ -260,7 +260,7 @@ async def test_traces_are_read_without_a_workspace(
         assert on.annotate.session is None
         assert "nothing can be labelled" in on.message
         assert "no workspace" in on.lines[0]
-        assert "not open yet" not in on.text.lower()
+        assert "not labelling yet" not in on.text
         await on.press("/", *"restart", "enter", "n", "y", "space", "escape", "escape", "o")
         assert "no workspace" in on.lines[0]
     workspace.parent.chmod(0o700)

@@ -169,8 +169,9 @@ async def test_a_queue_is_chosen_and_gone_through(tmp_path: Path) -> None:
     team.label("alice", "d", {"1.3": (3, 8)})
     async with stage(team.folder, workspace=team.workspace) as on:
         assert len(listed_names(on)) == 5
-        await on.press("f")
-        assert not missing(on.text, "mine to do", "hidden until you open it")
+        await on.press("f", "down")
+        texts = ("mine to do", "count hidden until opened", "↓ does nothing here")
+        await on.until(lambda: not missing(on.text, *texts))
         await on.press("escape")
         assert len(listed_names(on)) == 5
         await on.press("f", "m")
@@ -262,7 +263,7 @@ async def test_the_queue_of_a_changed_codebook(tmp_path: Path) -> None:
         migrate(store, CodebookMap(old, MAST, targets), "alice")
     async with stage(team.folder, workspace=team.workspace) as on:
         await on.press("f")
-        assert "a mode was split since you labelled" in on.text
+        assert "a mode I labelled was split later" in on.text
         await on.press("c")
         assert listed_names(on) == ["a.json"]
         assert "split modes · 1 of 2 traces" in on.lines[0]

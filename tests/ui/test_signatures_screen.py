@@ -86,7 +86,7 @@ async def test_figures_lead_to_spans_and_are_updated(ended: TeamDir) -> None:
         await on.press("S")
         assert "all traces" in on.lines[0]
         heading = next(line for line in on.lines if " code " in line)
-        assert {"share", "with", "verdicts"} <= set(heading.split())
+        assert {"share", "present", "verdicts"} <= set(heading.split())
         await on.press("j", "j")
         assert "30%" in under_cursor(on)
         # On to the same mode in the table of failed and successful traces.

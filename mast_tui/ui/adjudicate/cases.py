@@ -625,9 +625,7 @@ def source_text(decisions: Sequence[Decision], names: SideNames) -> str:
         a range; empty for the adjudicator's own answer.
     """
     sides = _chosen_sides(decisions)
-    # An absent or unsure verdict is the same, whichever side it is from.
-    is_place_taken = any(d.value is VerdictValue.PRESENT or not d.is_verdict for d in decisions)
-    if not sides or not is_place_taken:
+    if not sides:
         return ""
     marked = [
         target for decision in decisions for side in decision.answers for target in side.targets

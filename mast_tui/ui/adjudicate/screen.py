@@ -374,7 +374,8 @@ class AdjudicateScreen(BaseScreen):
             "Nothing to adjudicate: two people must have finished the same trace.\n\n"
             f"{finished_text or 'Nobody has finished one.'}\n\n"
             f"{self.mast.key_of('annotate.finish')} in an open trace finishes it. "
-            f"Another person labels here with\n{self.mast.options.command_of_another()}\n\n"
+            f"Another person labels here with\n{self.mast.options.command_of_another()}\n"
+            f"or presses {self.mast.key_of('everywhere.another_annotator')}.\n\n"
             "mast-tui import adds labels from files."
         )
 

@@ -188,13 +188,13 @@ Answers = tuple[tuple[str, str], ...]
 
 TO_UNREAD: Final = ("g", "go to the first unread span")
 ANSWERS: Final[Answers] = (
-    ("o", "finish; modes without a verdict do not count in agreement"),
+    ("o", "finish; modes left open do not count in agreement"),
     ("W", "set them absent and finish: only if you looked for each"),
     TO_UNREAD,
 )
 ANSWERS_BY_STUDY: Final[Mapping[OpenModes, Answers]] = {
-    "leave": (("o", "finish; modes without a verdict stay open (study rule)"), TO_UNREAD),
-    "absent": (("o", "finish; modes without a verdict become absent (study rule)"), TO_UNREAD),
+    "leave": (("o", "finish; open modes stay open (study rule)"), TO_UNREAD),
+    "absent": (("o", "finish; open modes become absent (study rule)"), TO_UNREAD),
 }
 """The answers if the study decides about modes without a verdict."""
 ANSWERS_ALL_JUDGED: Final[Answers] = (("o", "finish"), TO_UNREAD)
@@ -327,7 +327,7 @@ class FinishScreen(KeyDialog[str]):
         mode_count = counted(len(self._taxonomy.modes), "mode")
         set_count = len(self._rows_by_mode) - open_count
         set_text = f" · {set_count} set here" if set_count else ""
-        self._heading.update(f"Without a verdict: {open_count} of {mode_count}{set_text}")
+        self._heading.update(f"Open (no verdict): {open_count} of {mode_count}{set_text}")
         column_cells = (min(DIALOG_CELLS, self.app.size.width) - FRAME_CELLS) // 2
         # A scrollbar leaves less. Before the first layout the rows have no width.
         row_widths = (row.size.width for row in self._rows_by_mode.values())

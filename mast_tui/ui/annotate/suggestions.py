@@ -649,8 +649,10 @@ class Suggestions(ScreenPart):
         if session.verdict(slug) is not None:
             return ""
         taxonomy = self._state.taxonomy
-        digits = " ".join(taxonomy.keys_of(taxonomy.mode(slug)))
-        return f" · to mark it absent press {self._key_of('annotate.absent')} {digits}"
+        mode = taxonomy.mode(slug)
+        digits = " ".join(taxonomy.keys_of(mode))
+        keys = f"{self._key_of('annotate.absent')} {digits}"
+        return f" · {keys}: {mode.code} absent in the whole trace"
 
     def _select_after(self, answered: Suggestion, index: int) -> None:
         """Select the suggestion that follows an answered one, if any is pending.

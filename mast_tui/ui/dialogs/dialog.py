@@ -17,6 +17,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from mast_tui.errors import MastError
+from mast_tui.ui.actions.registry import key_text
 from mast_tui.ui.base_screen import BackgroundWork, KeepsTypedTexts, MovesLines
 from mast_tui.ui.services.external_programs import edited_text, editor_command
 from mast_tui.ui.styles import DIALOGS
@@ -28,6 +29,8 @@ Result = TypeVar("Result")
 
 HELP_KEYS: Final = ("question_mark", "f1")
 """The keys of the help on main screens."""
+
+_ARROWS: Final = ("up", "down", "left", "right")
 
 
 class Dialog(KeepsTypedTexts, ModalScreen[Result | None]):
@@ -98,6 +101,8 @@ class KeyDialog(Dialog[Result]):
             self.box.border_subtitle = "All keys are in this box and in the last line"
         elif key is not None and key.strip() and event.is_printable:
             self.box.border_subtitle = plain_title(f"{key} does nothing here")
+        elif self.focused is None and event.key in _ARROWS:
+            self.box.border_subtitle = plain_title(f"{key_text(event.key)} does nothing here")
 
 
 class KeyRow(Static):

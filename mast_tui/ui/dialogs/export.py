@@ -115,13 +115,13 @@ _STUDY_MASKS: Final = Field("masks", "personal data", "The study masks all files
 
 _FILE: Final = Field("file", "file", "", path=True)
 _FOLDER: Final = Field("file", "folder", "", path=True)
-_WHOLE_GOLD: Final = "also by one person"
+_WHOLE_GOLD: Final = "all, also of one person"
 _GOLD: Final = Field(
     "gold",
     "verdicts",
     "All verdicts, also those of one person alone, or only those on which two annotators agree or "
     "an adjudicator decided.",
-    (_WHOLE_GOLD, "agreed or decided"),
+    (_WHOLE_GOLD, "only agreed or decided"),
 )
 _ANNOTATORS: Final = Field(
     "annotators",

@@ -76,7 +76,7 @@ QUEUES: Final[Mapping[QueueName, _QueueTexts]] = {
     QueueName.UNSURE: _QueueTexts("u", "unsure", "You have marked no mode as unsure."),
     QueueName.CHANGED: _QueueTexts(
         "c",
-        "a mode was split since you labelled",
+        "a mode I labelled was split later",
         "No mode has been split since you labelled it.",
         "split modes",
     ),
@@ -215,7 +215,7 @@ def count_text(
         return "…" if count is None else f"{count:,}"
     if name in seen_sizes:
         return f"{seen_sizes[name]:,}"
-    return "0" if count == 0 else "hidden until you open it"
+    return "0" if count == 0 else "count hidden until opened"
 
 
 def empty_queue_text(queue: QueueTraces, key_of: KeyOf) -> str:
@@ -319,8 +319,8 @@ class QueueChoice(Ask):
             [(texts.key, texts.choice) for texts in QUEUES.values()],
             default=QUEUES[current].key,
             hint=f"{key_of('annotate.next_trace')} and {key_of('annotate.previous_trace')} in "
-            "a trace go through these traces in this order. Disagreements are listed only for "
-            "traces that you have finished, without retests.",
+            "a trace go through these traces in this order. Disagreements: only traces that you "
+            "have finished; retests are left out.",
         )
         self._opened = opened
         self._listed_ids = listed_ids

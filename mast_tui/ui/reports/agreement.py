@@ -827,7 +827,8 @@ def no_people_text(people: PeopleFigures, key_of: KeyOf, command: str) -> str:
     if people.hidden_ids:
         lines.append(f"{hidden_traces_text(len(people.hidden_ids), key_of('agreement.look'))}.")
     else:
-        lines += ["Another person labels here with", command]
+        another_key = key_of("everywhere.another_annotator")
+        lines += ["Another person labels here with", command, f"or presses {another_key}."]
     return "\n".join(lines)
 
 

@@ -325,12 +325,17 @@ class ReportScreen(TablesScreen):
     def _show_page_keys(self) -> None:
         """Show the hint of the key for hidden traces first, or leave it out.
 
-        Without figures on the page, leave out the keys for its rows too.
+        Then follows the effect of Enter on the row under the cursor. Without figures on the page,
+        leave out the keys for its rows.
         """
         first_hints = {"look": "look as adjudicator"} if self.can_look else {}
         hidden_actions = [] if self.can_look else ["look"]
         if self._open_page.section is None:
             hidden_actions += ["open", "adjudicate", "passes"]
+        elif self._open_effect:
+            first_hints["open"] = self._open_effect
+        else:
+            hidden_actions.append("open")
         self.hints.leave_out(hidden_actions, first=first_hints)
 
     def offer_adjudication(self, hidden_ids: Sequence[str]) -> None:
@@ -387,8 +392,8 @@ class ReportScreen(TablesScreen):
         self.show_title()
         page = self.open_page()
         self._open_page = page
-        self._show_page_keys()
         if page.section is None:
+            self._show_page_keys()
             self.show_message_only(page.text)
             return
         self.remove_class("-empty")
@@ -408,7 +413,8 @@ class ReportScreen(TablesScreen):
         return self.page if section is None else section.id
 
     def show_detail(self) -> None:
-        """Describe the row under the cursor, with the notes on its figures."""
+        """Describe the row under the cursor, with the notes on its figures; show its keys."""
+        self._show_page_keys()
         line = self.main_list.line
         page = self._open_page
         notes = (*(page.section.notes if page.section else ()), *page.notes)
@@ -436,17 +442,22 @@ class ReportScreen(TablesScreen):
         """Return the text of the key of an action of this screen, by the action's name."""
         return self.mast.key_of(f"{self.where}.{name}")
 
+    @property
+    def _open_effect(self) -> str:
+        """The effect of the key that opens the row under the cursor; empty if it opens nothing."""
+        lines = self.main_list
+        if lines.line.foldable_part is not None:
+            return "fold, unfold"
+        if lines.sources is not None:
+            return "traces counted"
+        if lines.row is not None and self.location_of(lines.row.id) is not None:
+            return "open it"
+        return ""
+
     def _row_keys(self) -> Sequence[str]:
         """Return the keys for the row under the cursor, as many as fit."""
         lines = self.main_list
-        keys: list[str] = []
-        open_key = self._key_text("open")
-        if lines.line.foldable_part is not None:
-            keys.append(f"{open_key}: fold, unfold")
-        elif lines.sources is not None:
-            keys.append(f"{open_key}: traces counted")
-        elif lines.row is not None and self.location_of(lines.row.id) is not None:
-            keys.append(f"{open_key}: open it")
+        keys = [f"{self._key_text('open')}: {self._open_effect}"] if self._open_effect else []
         if lines.line.table is not None and len(choosable_columns(lines.line.table)) > 1:
             keys.append(f"{self._key_text('left')} {self._key_text('right')} column")
         keys += self._open_page.keys

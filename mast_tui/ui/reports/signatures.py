@@ -390,7 +390,7 @@ class SignaturesScreen(ReportScreen):
             outcomes = counted(table.count("traces"), "outcome")
             return (
                 f"{known_outcomes} of {outcomes} known · comparing failed and successful "
-                f"traces needs {LEAST_OUTCOMES}"
+                f"traces needs {LEAST_OUTCOMES} with an outcome"
             )
         facts = [
             f"{value} {name}" + (f" ({detail})" if detail else "")

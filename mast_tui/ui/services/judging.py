@@ -350,7 +350,7 @@ class JudgingRequest:
         """
         setup = await self._model_setup()
         help_key = self._app.key_of("everywhere.help")
-        hint = "" if setup is not None else f"{help_key}, then End, explains how to use a model"
+        hint = "" if setup is not None else f"To use a language model: press {help_key}, then End"
         twin_runs = self._comparable_runs()
         if setup is None and not twin_runs and len(self._traces) == 1:
             self._start_rules(hint)

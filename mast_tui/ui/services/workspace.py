@@ -383,7 +383,7 @@ class WorkspaceService:
         """Return the text shown in place of the annotator while no session is open."""
         if self.no_workspace_reason is not None:
             return "reading only · no workspace"
-        return "workspace not open yet" if self.opened is None else "labels not read yet"
+        return "not labelling yet" if self.opened is None else "labels not read yet"
 
     def unsent_text(self) -> tuple[str, ...]:
         """Return the number of changes that wait for the server as a part of a title, if any do."""
