@@ -143,7 +143,7 @@ BY_NAME: Final = {
     "copy_of": st.none() | st.just(1),
     **dict.fromkeys(("read", "spans"), counts),
     "open_modes": st.sampled_from(["leave", "absent"]),
-    "at": st.none() | times,
+    **dict.fromkeys(("at", "judged_at"), st.none() | times),
 }
 BY_TYPE: Final[Mapping[Any, st.SearchStrategy[Any]]] = {
     str: texts,
