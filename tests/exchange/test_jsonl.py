@@ -39,26 +39,7 @@ from mast_tui.workspace import (
     Workspace,
     schema,
 )
-from mast_tui.workspace.events.types import (
-    BlindWorkSet,
-    Decided,
-    Fact,
-    GuidelineSet,
-    Judged,
-    LabelAdded,
-    LabelChanged,
-    LabelRemoved,
-    PassFinished,
-    PassStarted,
-    Revealed,
-    ReviewGiven,
-    ReviewSet,
-    SpanNoteSet,
-    SpansRead,
-    StudySet,
-    SuggestionsSeen,
-    VerdictSet,
-)
+from mast_tui.workspace.events import types
 from mast_tui.workspace.records import SpanIndex
 from mast_tui.workspace.registers.hold_out import held_out, set_aside
 from tests.exchange.strategies import MAST
@@ -124,35 +105,35 @@ def full_workspace(path: Path) -> Workspace:
     )
     mode = "step_repetition"
     decision = Decision(mode, mode, VerdictValue.ABSENT, (), ("alice",), (), "alice", "now")
-    rejection = ReviewGiven(ReviewAnswer.REJECT, None, "no")
-    facts: list[tuple[str, str, Fact]] = [
-        ("alice", "t", PassStarted(PassKind.ASSISTED)),
-        ("alice", "t", SuggestionsSeen()),
-        ("alice", "t", SpansRead(("k1", "k2"))),
-        ("alice", "t", LabelAdded(own_label)),
-        ("alice", "t", LabelChanged(own_label, label("t", "alice", note="better"))),
-        ("alice", "t", VerdictSet("conversation_reset", None, VerdictValue.UNSURE)),
-        ("alice", "t", SpanNoteSet("k1", "", "odd")),
-        ("alice", "t", ReviewSet(quote.id, None, rejection)),
-        ("alice", "t", PassFinished(read=2, spans=7)),
-        ("alice", "t", Revealed("labels")),
-        ("alice", "t", Decided("step_repetition", None, decision)),
-        ("alice", "t~2", PassStarted(PassKind.BLIND)),
-        ("alice", "t~2", LabelAdded(label("t~2", "alice"))),
-        ("alice", "t~2", LabelRemoved(label("t~2", "alice"))),
-        ("judge:rules@1", "t~2", LabelAdded(quote)),
-        ("judge:rules@1", "t~2", Judged(("step_repetition", "x", "y"), ("x",), run, ("y",))),
-        ("judge:m@0123abcd", "t", PassStarted(PassKind.BLIND)),
-        ("judge:m@0123abcd", "t", LabelAdded(unplaced)),
+    rejection = types.ReviewGiven(ReviewAnswer.REJECT, None, "no")
+    facts: list[tuple[str, str, types.Fact]] = [
+        ("alice", "t", types.PassStarted(PassKind.ASSISTED)),
+        ("alice", "t", types.SuggestionsSeen()),
+        ("alice", "t", types.SpansRead(("k1", "k2"))),
+        ("alice", "t", types.LabelAdded(own_label)),
+        ("alice", "t", types.LabelChanged(own_label, label("t", "alice", note="better"))),
+        ("alice", "t", types.VerdictSet("conversation_reset", None, VerdictValue.UNSURE)),
+        ("alice", "t", types.SpanNoteSet("k1", "", "odd")),
+        ("alice", "t", types.ReviewSet(quote.id, None, rejection)),
+        ("alice", "t", types.PassFinished(read=2, spans=7)),
+        ("alice", "t", types.Revealed("labels")),
+        ("alice", "t", types.Decided("step_repetition", None, decision)),
+        ("alice", "t~2", types.PassStarted(PassKind.BLIND)),
+        ("alice", "t~2", types.LabelAdded(label("t~2", "alice"))),
+        ("alice", "t~2", types.LabelRemoved(label("t~2", "alice"))),
+        ("judge:rules@1", "t~2", types.LabelAdded(quote)),
+        ("judge:rules@1", "t~2", types.Judged(("step_repetition", "x", "y"), ("x",), run, ("y",))),
+        ("judge:m@0123abcd", "t", types.PassStarted(PassKind.BLIND)),
+        ("judge:m@0123abcd", "t", types.LabelAdded(unplaced)),
     ]
     for name, trace, fact in facts:
         workspace.append([NewEvent(name, trace, MAST.ref, 1, fact)])
-    workspace.append([NewEvent("alice", None, None, None, BlindWorkSet(None, True))])
+    workspace.append([NewEvent("alice", None, None, None, types.BlindWorkSet(None, True))])
     study = Study(MAST.ref, ("alice", "bob"), batches=(("t",),), seed=3)
     guideline = Guideline(
         "g", MAST.modes[0].slug, "only with a reason", "alice", "2026-05-04T10:20:30Z"
     )
-    protocol = (StudySet(None, study), GuidelineSet("g", None, guideline))
+    protocol = (types.StudySet(None, study), types.GuidelineSet("g", None, guideline))
     workspace.append([NewEvent("alice", None, MAST.ref, None, fact) for fact in protocol])
     return workspace
 

@@ -22,33 +22,8 @@ from mast_tui.labels import (
 )
 from mast_tui.study import Study
 from mast_tui.workspace import NewEvent, Workspace, WorkspaceError
+from mast_tui.workspace.events import types
 from mast_tui.workspace.events.model import Event
-from mast_tui.workspace.events.types import (
-    FACT_TYPES,
-    BlindWorkSet,
-    Decided,
-    Fact,
-    GuidelineSet,
-    Judged,
-    LabelAdded,
-    LabelChanged,
-    LabelRemoved,
-    LookAgainSet,
-    PassFinished,
-    PassKindSet,
-    PassStarted,
-    PassUnfinished,
-    PassWithdrawn,
-    Revealed,
-    ReviewGiven,
-    ReviewSet,
-    SpanNoteSet,
-    SpanRange,
-    SpansRead,
-    StudySet,
-    SuggestionsSeen,
-    VerdictSet,
-)
 from mast_tui.workspace.records import TeamRole, TraceRecord
 from tests.postgres import PostgresServer
 from tests.workspace.build import MAST, MODES, TRACE, event, label
@@ -57,10 +32,10 @@ pytestmark = pytest.mark.slow
 
 ODD: Final = 'a \0 and \x1a, \\u0000, \\\0, "quoted" ’ü\n'
 """A text with all characters that JSON or the server stores in another way."""
-FINISHED: Final = PassFinished("absent", 3, 4)
+FINISHED: Final = types.PassFinished("absent", 3, 4)
 
 
-def facts_of(workspace: Workspace) -> list[tuple[int | None, Fact]]:
+def facts_of(workspace: Workspace) -> list[tuple[int | None, types.Fact]]:
     """Return facts of all kinds that an annotator may record, with their passes."""
     plain = label(workspace, annotator="mira")
     evidence = Evidence(
@@ -89,49 +64,49 @@ def facts_of(workspace: Workspace) -> list[tuple[int | None, Fact]]:
     changed = replace(full, target=Target("k0", "k2"), evidence=None, remedy="", confidence=1.0)
     bare = replace(plain, id=workspace.new_id(), target=Target(), confidence=1e-7)
     copy = replace(plain, id=workspace.new_id(), pass_number=2)
-    review = ReviewGiven(ReviewAnswer.EDIT, plain.id, ODD)
-    first: list[Fact] = [
-        PassStarted(PassKind.BLIND, withheld=True),
-        PassStarted(PassKind.ASSISTED),
-        PassKindSet(PassKind.BLIND, PassKind.ASSISTED),
-        LabelAdded(plain),
-        LabelAdded(full),
-        LabelAdded(bare),
-        LabelChanged(full, changed),
-        LabelChanged(changed, full),
-        LabelRemoved(plain),
-        LabelAdded(plain),
-        LabelRemoved(bare),
-        VerdictSet(MODES[1], None, VerdictValue.UNSURE),
-        VerdictSet(MODES[1], VerdictValue.UNSURE, VerdictValue.ABSENT),
-        VerdictSet(MODES[2], None, VerdictValue.ABSENT),
-        VerdictSet(MODES[2], VerdictValue.ABSENT, None),
-        ReviewSet("suggested", None, review),
-        ReviewSet("other", None, ReviewGiven(ReviewAnswer.REJECT)),
-        ReviewSet("other", ReviewGiven(ReviewAnswer.REJECT), None),
-        SpanNoteSet("k0", "", ODD),
-        SpanNoteSet("k1", "", "note"),
-        SpanNoteSet("k1", "note", ""),
-        SpansRead(("k0",), (SpanRange("k1", "k2"),)),
-        SuggestionsSeen(),
-        LookAgainSet((), (MODES[3],)),
+    review = types.ReviewGiven(ReviewAnswer.EDIT, plain.id, ODD)
+    first: list[types.Fact] = [
+        types.PassStarted(PassKind.BLIND, withheld=True),
+        types.PassStarted(PassKind.ASSISTED),
+        types.PassKindSet(PassKind.BLIND, PassKind.ASSISTED),
+        types.LabelAdded(plain),
+        types.LabelAdded(full),
+        types.LabelAdded(bare),
+        types.LabelChanged(full, changed),
+        types.LabelChanged(changed, full),
+        types.LabelRemoved(plain),
+        types.LabelAdded(plain),
+        types.LabelRemoved(bare),
+        types.VerdictSet(MODES[1], None, VerdictValue.UNSURE),
+        types.VerdictSet(MODES[1], VerdictValue.UNSURE, VerdictValue.ABSENT),
+        types.VerdictSet(MODES[2], None, VerdictValue.ABSENT),
+        types.VerdictSet(MODES[2], VerdictValue.ABSENT, None),
+        types.ReviewSet("suggested", None, review),
+        types.ReviewSet("other", None, types.ReviewGiven(ReviewAnswer.REJECT)),
+        types.ReviewSet("other", types.ReviewGiven(ReviewAnswer.REJECT), None),
+        types.SpanNoteSet("k0", "", ODD),
+        types.SpanNoteSet("k1", "", "note"),
+        types.SpanNoteSet("k1", "note", ""),
+        types.SpansRead(("k0",), (types.SpanRange("k1", "k2"),)),
+        types.SuggestionsSeen(),
+        types.LookAgainSet((), (MODES[3],)),
         FINISHED,
-        PassUnfinished(FINISHED),
-        PassFinished(at="2026-01-02T03:04:05Z"),
+        types.PassUnfinished(FINISHED),
+        types.PassFinished(at="2026-01-02T03:04:05Z"),
     ]
-    second: list[Fact] = [
-        PassStarted(PassKind.SECOND_LOOK, 1),
-        LabelAdded(copy),
-        PassFinished(),
-        PassWithdrawn(PassKind.SECOND_LOOK, 1),
-        PassStarted(PassKind.RETEST, 1),
+    second: list[types.Fact] = [
+        types.PassStarted(PassKind.SECOND_LOOK, 1),
+        types.LabelAdded(copy),
+        types.PassFinished(),
+        types.PassWithdrawn(PassKind.SECOND_LOOK, 1),
+        types.PassStarted(PassKind.RETEST, 1),
     ]
     return [
-        (None, BlindWorkSet(None, True)),
+        (None, types.BlindWorkSet(None, True)),
         *((1, fact) for fact in first),
         *((2, fact) for fact in second),
-        (2, PassWithdrawn(PassKind.RETEST, 1)),
-        (1, Revealed("others")),
+        (2, types.PassWithdrawn(PassKind.RETEST, 1)),
+        (1, types.Revealed("others")),
     ]
 
 
@@ -150,7 +125,7 @@ def test_server_derives_the_state_of_annotators_as_python_does(
                 of_no_trace = NewEvent("mira", None, None, None, fact)
                 workspace.append([of_no_trace if number is None else of_pass])
                 assert not owner.differences(), fact
-            half = SpanNoteSet("k0", "", "half \ud800")
+            half = types.SpanNoteSet("k0", "", "half \ud800")
             with pytest.raises(WorkspaceError, match="half a character"):
                 workspace.append([NewEvent("mira", TRACE, MAST.ref, 2, half)])
         recorded = list(owner.events())
@@ -158,7 +133,7 @@ def test_server_derives_the_state_of_annotators_as_python_does(
         assert not owner.edited_histories()
         # Every kind that an annotator may record is above.
         other_kinds = {"decided", "judged", "study_set", "guideline_set"}
-        assert {event.kind for event in recorded} | other_kinds == set(FACT_TYPES)
+        assert {event.kind for event in recorded} | other_kinds == set(types.FACT_TYPES)
         owner.copy_to(tmp_path / "copy.db")
     with closing(Workspace.open(tmp_path / "copy.db", create=False)) as copy:
         assert not copy.differences()
@@ -191,30 +166,30 @@ def test_server_derives_the_state_of_adjudicators_judges_and_leads(
             *(
                 ("carol", NewEvent("carol", TRACE, MAST.ref, None, fact))
                 for fact in (
-                    Decided(MODES[0], None, decided),
-                    Decided(MODES[0], decided, replace(decided, value=VerdictValue.ABSENT)),
-                    Decided(MODES[1], None, replace(decided, mode=MODES[1], item=MODES[1])),
-                    Decided(MODES[0], decided, None),
+                    types.Decided(MODES[0], None, decided),
+                    types.Decided(MODES[0], decided, replace(decided, value=VerdictValue.ABSENT)),
+                    types.Decided(MODES[1], None, replace(decided, mode=MODES[1], item=MODES[1])),
+                    types.Decided(MODES[0], decided, None),
                 )
             ),
             *(
                 ("carol", NewEvent("carol", None, MAST.ref, None, fact))
                 for fact in (
-                    GuidelineSet("page", None, guideline),
-                    GuidelineSet("x", None, guideline),
-                    GuidelineSet("x", guideline, None),
+                    types.GuidelineSet("page", None, guideline),
+                    types.GuidelineSet("x", None, guideline),
+                    types.GuidelineSet("x", guideline, None),
                 )
             ),
-            ("lea", NewEvent("lea", None, MAST.ref, None, StudySet(None, study))),
+            ("lea", NewEvent("lea", None, MAST.ref, None, types.StudySet(None, study))),
             *(
                 ("runner", NewEvent(judge, TRACE, MAST.ref, 1, fact))
                 for fact in (
-                    PassStarted(PassKind.BLIND),
-                    LabelAdded(suggestion),
-                    Judged(MODES[:4], (MODES[1],), "run", (MODES[2], MODES[3])),
-                    Judged(MODES[:3], (MODES[2],), None, (), "2026-01-02T03:04:05Z"),
-                    PassWithdrawn(PassKind.BLIND),
-                    Judged(MODES[:2], (MODES[1],), "run", ()),
+                    types.PassStarted(PassKind.BLIND),
+                    types.LabelAdded(suggestion),
+                    types.Judged(MODES[:4], (MODES[1],), "run", (MODES[2], MODES[3])),
+                    types.Judged(MODES[:3], (MODES[2],), None, (), "2026-01-02T03:04:05Z"),
+                    types.PassWithdrawn(PassKind.BLIND),
+                    types.Judged(MODES[:2], (MODES[1],), "run", ()),
                 )
             ),
         ]
@@ -243,14 +218,14 @@ def test_lead_merges_diverging_histories_like_a_file(
             if number:
                 source.merge_events(histories[0])
             else:
-                source.append([event(PassStarted(PassKind.BLIND), annotator="zoe")])
+                source.append([event(types.PassStarted(PassKind.BLIND), annotator="zoe")])
             for mode in MODES[: number + 2]:
                 row = replace(label(source, mode, annotator="zoe"), note=f"{number}")
-                source.append([event(LabelAdded(row), annotator="zoe")])
+                source.append([event(types.LabelAdded(row), annotator="zoe")])
             histories.append(list(source.events()))
     edited = [
-        replace(row, fact=LabelAdded(replace(row.fact.label, note="edited")))
-        if isinstance(row.fact, LabelAdded)
+        replace(row, fact=types.LabelAdded(replace(row.fact.label, note="edited")))
+        if isinstance(row.fact, types.LabelAdded)
         else row
         for row in histories[0]
     ]
