@@ -49,7 +49,7 @@ def label_all(apps: Apps, home: Path, annotator: str, workspace_options: tuple[s
             terminal.until(rf"{modes[-1]} .* on #2")
             # The study sets open modes absent.
             terminal.press("D")
-            terminal.until("modes without a verdict become absent")
+            terminal.until("open modes become absent")
             terminal.press("o")
             terminal.until(r"set absent \(study rule\)")
             terminal.until(rf"{2 - len(left)} of 2 finished")
