@@ -82,13 +82,6 @@ if TYPE_CHECKING:
     from mast_tui.ui.services.open_workspace import OpenWorkspace
     from mast_tui.ui.services.trace_catalog import Catalog
 
-SWITCH_INTERVAL: Final = 0.0005
-"""Seconds after which a thread that reads a trace gives way to the event loop.
-
-The event loop waits for other threads about ten times for each key. With Python's 0.005 seconds, a
-key waits twice as long while a trace is indexed.
-"""
-
 FIRST_FRAME_PATIENCE: Final = 0.1
 """Seconds that the first frame waits for a single file."""
 
@@ -886,7 +879,6 @@ def run_app(options: AppOptions) -> int:
             print(f"mast-tui: {one_line(str(error))}", file=sys.stderr)
             return 1
     app = MastApp(options, taxonomy)
-    sys.setswitchinterval(SWITCH_INTERVAL)
     asyncio.run(_run_to_end(app))
     app.workspace.close()
     for unsent_text in app.workspace.unsent_text():
