@@ -37,7 +37,7 @@ async def test_finishing_and_editing_afterwards(small: Path) -> None:
         first = on.session.workspace.labels(annotator="alice", pass_number=1)
         assert [label.mode for label in first] == [SLUGS["1.3"]]
         await on.press("D")
-        assert "agreement counts your first finish: K, then p counts this one" in on.message
+        assert "agreement counts your first finish; to count this one: K, then p" in on.message
 
 
 async def test_finishing_asks_about_unread_spans(long: Path) -> None:
@@ -74,13 +74,13 @@ async def test_open_modes_are_answered_by_their_digits(long: Path) -> None:
             assert (f" {mode.code} {mode.name} " in on.text) is (mode.code not in ("1.3", "2.6"))
         assert "only if you looked for each" in on.text
         await on.press("1", "o", "1", "W")  # no answer between two digits
-        assert "Nothing set: W is no second digit" in on.text
+        assert "Nothing set: W is not a digit" in on.text
         await on.press("1", "enter", "_", "-", "1", "1")
         assert on.session.verdict(SLUGS["1.1"]) is VerdictValue.ABSENT
         assert not missing(
             on.text, "1.1 absent Disobey task specification", "14 modes · 1 set here"
         )
-        for key, reason in (("3", "1.3 has a verdict already"), ("9", "there is no mode 19")):
+        for key, reason in (("3", "1.3 has a verdict already"), ("9", "no mode has the digits")):
             await on.press("1", key)
             assert f"Nothing set: {reason}" in on.text
         await on.press("_", "1", "1", "1", "2", "-", "1", "2", "1", "escape", *"djksu?")
@@ -117,7 +117,7 @@ async def test_a_finish_is_undone_until_something_is_revealed(small: Path, works
         await on.press("1", "1", "D")
     async with stage(small, workspace=workspace) as on:
         await on.press("2", "6", "r")
-        assert "after you have finished" in on.message
+        assert "Finish the trace first (D)" in on.message
         assert "1.1 ○" not in on.row(1)
         await on.press("D", "u", "U", "r", "enter", "r")
         assert "no longer undo the finish" in on.text

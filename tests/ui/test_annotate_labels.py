@@ -32,10 +32,10 @@ async def test_digits_or_a_name_label_a_span_or_range(small: Path) -> None:
         assert "label 1▁" in on.lines[-1]
         assert on.labels == set()
         await on.press("9")
-        assert "no mode 19" in on.lines[-1]
+        assert "digits 1 9" in on.lines[-1]
         assert on.labels == set()
         await on.press("9")
-        assert "no mode begins with 9" in on.message
+        assert "no mode has the first digit 9" in on.message
         # The refused pair is forgotten: two more digits begin anew.
         await on.press("1", "1")
         assert on.labels == {("1.1", 1, 1)}

@@ -138,7 +138,7 @@ async def test_the_same_mode_inside_its_range_asks(small: Path) -> None:
         await labelled_range(on)
         for answer, labels in answers.items():
             await on.press("g", *"jjjj", "2", "3")
-            assert "#5 is inside your 2.3 on #3 to #6" in on.text
+            assert "#5 is inside your label 2.3 on #3 to #6" in on.text
             assert on.labels == {outer}
             await on.press(answer)
             assert on.labels == labels, answer

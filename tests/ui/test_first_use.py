@@ -78,10 +78,10 @@ async def test_the_first_minute(tmp_path: Path) -> None:
             on.text,
             "Finish? ",
             "of 12 spans read ─",
-            "1 suggestion without your answer",
+            "1 unanswered suggestion: Esc, then ] goes to the next one.",
             "Open (no verdict): 13 of 14 modes",
             "o  finish; modes left open do not count in agreement  ↵",
-            "W  set them absent and finish: only if you looked for each",
+            "W  set open modes absent and finish: only if you looked for each",
         )
         await on.press("o")
         assert on.session.finished

@@ -88,7 +88,7 @@ async def test_dialogs_show_their_own_keys(small: Path) -> None:
             ("i", "j k scroll  / finds  n N next, previous match  y copies  Esc closes"),
             ("question_mark", "/ searches  j k scroll  d b pages  g G ends  Esc closes"),
             ("colon", "↑ ↓ move  Enter chooses  Esc cancels"),
-            ("m", "Enter saves  Esc leaves it without one  ^g in your editor"),
+            ("m", "Enter saves  Esc leaves the label without a note  ^g in your editor"),
         ):
             await on.press(key)
             assert on.app.screen.is_modal

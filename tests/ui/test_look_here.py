@@ -52,7 +52,7 @@ async def test_spans_to_look_at_are_marked_and_visited(small: Path, tmp_path: Pa
             await on.press("*")
             seen.append(on.number)
         assert seen == [3, 10, 3]
-        assert "Place 1 of 2: 4 of 12 spans" in on.text
+        assert "the decisive step is in 4 marked spans of 12" in on.text
         # What is labelled from here on was labelled with advice on screen.
         await on.press("1", "3")
         assert on.session.current is not None
@@ -66,7 +66,7 @@ async def test_blind_annotators_see_no_spans_to_look_at(small: Path, tmp_path: P
         assert "┇" not in on.text
         await on.press("*")
         assert on.number == 1
-        assert "hidden while you do not see suggestions" in on.text
+        assert "hidden, as suggestions are" in on.text
     with closing(Workspace.open(tmp_path / "w.db")) as store:
         for blind, size in ((True, None), (False, 4)):
             view = library_view(store, "alice", MAST.ref, blind=blind)

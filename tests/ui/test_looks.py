@@ -132,7 +132,7 @@ NARROW_TEXTS: list[tuple[tuple[Iterable[str], ...], tuple[str, ...]]] = [
     ),
     (
         (["escape"], "kkkwwv", "www"),
-        (" quote: ← → ↑ ↓ to its last word · two digits label · Esc",),
+        (" quote: ← → ↑ ↓ move to the last word · two digits label · Esc",),
     ),
     ((["escape"], "1323e"), ("│▌  3  0:00", " Edit 2.3 Task derailment on #3? (1 of 2)")),
     (

@@ -112,13 +112,13 @@ async def test_hidden_suggestions_stay_hidden_on_other_traces(files: tuple[Path,
     async with stage(folder, workspace=workspace) as on:
         await on.press("enter", "X", "m", "h")
         assert pending(on) == {"3.1": 1}
-        assert "30 hidden" in on.message
+        assert "30 suggestions hidden" in on.message
         assert "◌" not in on.row(1)
         assert "3.1 ◌" in on.row(30)
         await on.press("]")
         assert on.number == 30
         await on.press("x")
-        assert "All that wait are hidden (30)" in on.text
+        assert "30 waiting suggestions hidden" in on.text
         await on.press(">")
         assert pending(on) == {"3.1": 1}
         await on.press("X", "w")
@@ -144,7 +144,7 @@ async def test_an_answer_is_repeated_on_opened_traces(files: tuple[Path, Path]) 
         await on.press("<", ">")
         assert pending(on) == {"1.3": 30, "3.1": 1}, "what was taken back stays so"
         await on.press("X", "w")
-        assert "answered one by one" in on.message
+        assert "answering on later traces has stopped" in on.message
 
 
 async def test_repeated_answers_end_and_spare_finished_traces(files: tuple[Path, Path]) -> None:

@@ -68,12 +68,12 @@ async def test_open_labels_ask_for_a_note(small: Path) -> None:
         assert open_labels(on) == [("restarts it", key)]
         await on.undo_all()
         await on.press("j", "v", "j", "0", "0")
-        assert "Esc leaves it without one" in on.text
+        assert "Esc leaves the label without a note" in on.text
         await on.press("escape")
         assert "0.0 on #2 to #3 has no note · m writes one" in on.message
         assert [note for note, _ in open_labels(on)] == [""]
         await on.press("-", "0")
-        assert "no mode begins with 0" in on.message
+        assert "no mode has the first digit 0" in on.message
 
 
 async def test_groups_are_searched_and_open_their_place(team: TeamDir) -> None:

@@ -105,7 +105,7 @@ async def test_keys_go_to_errors(tmp_path: Path) -> None:
             seen.append(on.number)
         assert seen == errors
         await on.press("E")
-        assert "No error after this one" in on.message
+        assert "No error after this step" in on.message
         await on.press("B")
         assert (on.number, on.message) == (errors[-2], "")
 

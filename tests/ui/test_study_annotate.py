@@ -55,7 +55,7 @@ async def test_unanswered_suggestions_are_asked_about(team: TeamDir) -> None:
     suggest(team.workspace, team.trace("one"), suggestions_for(team, "one"))
     async with stage(team.folder / "one.json", workspace=team.workspace) as on:
         await on.press("D")
-        assert "1 suggestion without your answer" in on.text
+        assert "1 unanswered suggestion" in on.text
         await on.press("enter")
         assert not on.session.finished
         await on.press("x")

@@ -89,7 +89,7 @@ async def test_repeated_steps_are_marked_and_folded(small: Path) -> None:
         assert len(numbers(on)) == 12
         assert "⋮" not in on.row(10)
         await on.press("G", "space")
-        assert "no steps below it" in on.message
+        assert "no sub-steps" in on.message
 
 
 async def test_a_long_run_is_folded(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from functools import partial
 from io import StringIO
 from typing import Final
 
+from mast_tui.counts import counted
 from mast_tui.traces.model import Span, Trace
 from mast_tui.ui.annotate.part import ScreenPart
 from mast_tui.ui.dialogs.finder import FinderChoice, FinderDialog
@@ -36,7 +37,7 @@ class Copying(ScreenPart):
         choices = [
             FinderChoice("text", "", f"the text of #{span.index + 1}"),
             FinderChoice("place", "", "its place in the file", location_of(trace, span)),
-            FinderChoice("trace", "", "the whole trace as text", f"{len(trace):,} spans"),
+            FinderChoice("trace", "", "the whole trace as text", counted(len(trace), "span")),
         ]
         if self._state.selection.quote is not None:
             choices.insert(0, FinderChoice("quote", "", "the quote that is marked"))

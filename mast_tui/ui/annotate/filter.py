@@ -21,7 +21,7 @@ from mast_tui.ui.annotate.part import ScreenPart
 from mast_tui.ui.base_screen import Stopped
 from mast_tui.ui.dialogs.dialog import KeyDialog, KeyRow
 from mast_tui.ui.trace_view.gutter import span_range_of
-from mast_tui.ui.wording import plain_title
+from mast_tui.ui.wording import counted, plain_title
 
 if TYPE_CHECKING:
     from mast_tui.ui.annotate.screen import AnnotateScreen
@@ -268,11 +268,11 @@ def filter_offers(
     offers["n"] = ("all but log records", Condition("no_logs"))
     offers["e"] = ("errors", Condition("errors"))
     offers["w"] = (f"slow: took {SLOW_SECONDS:.0f} s or more", Condition("slow"))
-    offers["i"] = (f"idle: nothing for {IDLE_SECONDS:.0f} s before it", Condition("idle"))
+    offers["i"] = (f"idle: after a pause of {IDLE_SECONDS:.0f} s or more", Condition("idle"))
     if labelled:
         offers["l"] = ("labelled by you", Condition("labelled"))
     if suggested:
-        offers["s"] = ("suggested, not answered", Condition("suggested"))
+        offers["s"] = ("with unanswered suggestions", Condition("suggested"))
     if matches:
         offers["/"] = ("matches of the search", Condition("matches"))
     if len(agents) > 1:
@@ -538,7 +538,7 @@ class Filter(ScreenPart):
         """Return the conditions of the filter, with the numbers of passing and of all spans."""
         span_count = 0 if self._state.trace is None else len(self._state.trace)
         if not self.present_filter or self._visible_indices is None:
-            return f"all {span_count:,} spans"
+            return f"all {counted(span_count, 'span')}"
         description = one_line(filter_description(self.present_filter), 60)
         return f"{description} · {len(self._visible_indices):,} of {span_count:,}"
 

@@ -189,7 +189,7 @@ Answers = tuple[tuple[str, str], ...]
 TO_UNREAD: Final = ("g", "go to the first unread span")
 ANSWERS: Final[Answers] = (
     ("o", "finish; modes left open do not count in agreement"),
-    ("W", "set them absent and finish: only if you looked for each"),
+    ("W", "set open modes absent and finish: only if you looked for each"),
     TO_UNREAD,
 )
 ANSWERS_BY_STUDY: Final[Mapping[OpenModes, Answers]] = {
@@ -354,7 +354,7 @@ class FinishScreen(KeyDialog[str]):
             self.say_below(self._entry.prompt)
         elif self._entry.has_begun and key.isprintable():  # Escape is not
             self._entry = DigitEntry(VerdictValue.ABSENT)
-            self.say_below(f"Nothing set: {key} is no second digit", error=True)
+            self.say_below(f"Nothing set: {key} is not a digit", error=True)
         elif key in dict(self._answers):
             self.dismiss(key)
         else:
@@ -458,17 +458,15 @@ class Finish(ScreenPart):
     def _missing_text(self, session: Session, unread: Sequence[range]) -> str:
         """Return a text about unread spans and unanswered suggestions."""
         text = (
-            f"Not read: {ranges_text(unread)}. A span is read once the cursor stayed on it for "
-            "a moment, or its line in the timeline showed its whole text."
+            f"Not read: {ranges_text(unread)}. A span counts as read after the cursor has stayed "
+            "on it for a moment, or its line in the timeline has shown its whole text."
         )
         if not session.pending:
             return text
-        pending_count = counted(len(session.pending), "suggestion")
+        pending_count = counted(len(session.pending), "unanswered suggestion")
         back_key = self._key_of("everywhere.back")
         next_key = self._key_of("annotate.next_suggestion")
-        return (
-            f"{text}\n{pending_count} without your answer: {back_key}, then {next_key} goes there."
-        )
+        return f"{text}\n{pending_count}: {back_key}, then {next_key} goes to the next one."
 
     def _queue_verdict(
         self, mode: Mode, value: VerdictValue, when_written: Callable[[], None]
@@ -485,8 +483,8 @@ class Finish(ScreenPart):
     def _ask_about_suggestions(self, session: Session) -> None:
         """Ask whether to finish a read trace with unanswered suggestions."""
         self._screen.mast.ask_key(
-            f"{counted(len(session.pending), 'suggestion')} without your answer",
-            "You have neither accepted nor rejected them.",
+            f"Finish with {counted(len(session.pending), 'unanswered suggestion')}?",
+            "",
             (("g", "go to the next one"), ("o", "finish all the same")),
             {
                 "o": partial(self._screen.mast.writes.do, partial(self._finish, session, "absent")),
@@ -528,7 +526,7 @@ class Finish(ScreenPart):
         if session.current is not None and session.current.kind is PassKind.SECOND_LOOK:
             agreement, passes = map(self._key_of, ("everywhere.agreement", "agreement.passes"))
             parts.append(
-                f"agreement counts your first finish: {agreement}, then {passes} counts this one"
+                f"agreement counts your first finish; to count this one: {agreement}, then {passes}"
             )
         self._hints.say(" · ".join(parts))
 
@@ -576,7 +574,7 @@ class Finish(ScreenPart):
         """Ask whether to show what is hidden, as it cannot be undone; before the finish, refuse."""
         if not session.finished:
             key = self._key_of("annotate.finish")
-            self._hints.say(f"What others say is shown after you have finished the trace ({key})")
+            self._hints.say(f"Finish the trace first ({key}), then see what others say")
             return
         if session.others_shown:
             await self._show_hidden(session)
@@ -585,13 +583,13 @@ class Finish(ScreenPart):
         if session.suggestions_visible and not may_show_others:
             self._hints.say("No one else has labelled this trace, so there is nothing to show")
             return
-        question = "This is recorded, and you can no longer undo the finish."
+        question = "Looking is recorded, and you can no longer undo the finish."
         if not may_show_others:
             question = f"No one else has labelled this trace. {question}"
         if await self._run(partial(_may_retest, session)):
             question += (
                 " This study asks you to label some traces a second time, with everything hidden. "
-                "It will not ask for this trace once you have looked."
+                "Once you have looked, it will not ask for this trace."
             )
 
         def show_hidden() -> None:
@@ -617,7 +615,7 @@ class Finish(ScreenPart):
         scores = self._state.open_trace.meta.answer_key.scores[:MAX_SCORES]
         score_texts = [f"{one_line(name)} = {one_line(score, 60)}" for name, score in scores]
         if scores:
-            message_parts.append(f"in the file: {', '.join(score_texts)}")
+            message_parts.append(f"scores in the file: {', '.join(score_texts)}")
         if self._state.open_trace.meta.hidden:
             message_parts.append(f"{self._key_of('annotate.answer_key')} shows the answer key")
         self._hints.say(" · ".join(message_parts))

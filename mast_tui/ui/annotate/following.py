@@ -160,7 +160,9 @@ class Following(ScreenPart):
             )
         else:
             self._screen.show_reread_trace(news.new_trace)
-            message = f"Read again, because {one_line(reason)}: {len(news.new_trace):,} spans"
+            message = (
+                f"Read again, because {one_line(reason)}: {counted(len(news.new_trace), 'span')}"
+            )
             self._screen.hints.say(message)
 
     def _report_growth(self, trace: Trace) -> None:
@@ -170,7 +172,7 @@ class Following(ScreenPart):
         if new_span_count:
             self._screen.hints.say(counted(new_span_count, "more span"))
         else:
-            self._screen.hints.say(f"The file has not grown: {len(trace):,} spans")
+            self._screen.hints.say(f"The file has not grown: {counted(len(trace), 'span')}")
 
 
 def _file_news(trace: Trace, requested: bool, stopped: Stopped) -> Iterator[FileNews]:

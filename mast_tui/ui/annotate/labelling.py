@@ -149,11 +149,11 @@ def type_digit(entry: DigitEntry, digit: str, taxonomy: Taxonomy) -> TypedDigit:
     if entry.first is None:
         with_digit = DigitEntry(entry.purpose, first=digit, has_begun=True)
         if not with_digit.candidates(taxonomy):
-            return TypedDigit(DigitEntry(), refusal=f"no mode begins with {digit}")
+            return TypedDigit(DigitEntry(), refusal=f"no mode has the first digit {digit}")
         return TypedDigit(with_digit)
     mode = entry.mode_with(digit, taxonomy)
     if mode is None:
-        return TypedDigit(DigitEntry(), refusal=f"there is no mode {entry.first}{digit}")
+        return TypedDigit(DigitEntry(), refusal=f"no mode has the digits {entry.first} {digit}")
     return TypedDigit(DigitEntry(entry.purpose), mode)
 
 
@@ -412,7 +412,7 @@ class Labelling(ScreenPart):
         queue_change = self._commands.queue_change
         self._screen.mast.ask_key(
             f"{mode.code} {mode.name}",
-            f"{span_text} is inside your {mode.code} on {range_text}.",
+            f"{span_text} is inside your label {mode.code} on {range_text}.",
             (("x", "remove that label"), ("a", f"add one on {span_text} too"), ("n", "leave it")),
             {
                 "x": lambda: queue_change(lambda s: s.remove_label(range_label.id)),
@@ -614,7 +614,8 @@ class Labelling(ScreenPart):
         ``message_if_left`` is shown after Escape; it is empty unless a label is without a note.
         """
         in_editor = not self._screen.app.is_web
-        hint = f"Enter saves · Esc {'leaves it without one' if message_if_left else 'cancels'}"
+        escape = "leaves the label without a note" if message_if_left else "cancels"
+        hint = f"Enter saves · Esc {escape}"
         self._screen.mast.ask_to_write(
             partial(NoteScreen, title, note, question=question, hint=hint, in_editor=in_editor),
             lambda text, ask_again: self._commands.queue_change(
@@ -761,7 +762,7 @@ class Labelling(ScreenPart):
         if note is None:
             return ""
         key = self._key_of("annotate.my_labels")
-        return f"The span has a note of its own, which {key} lists: {note}"
+        return f"The span also has a note ({key} lists it): {note}"
 
     async def _set_next_value(
         self, action: LabelAction, command: Callable[[Session], Change], later_value: str

@@ -36,7 +36,9 @@ if TYPE_CHECKING:
 _FORMATS: Final = ("PNG", "JPEG", "GIF", "WEBP")
 """The formats that may be decoded."""
 
-_NO_LIBRARY: Final = "Pictures are drawn here with: pip install 'mast-tui[pictures]'"
+_NO_VIEWER: Final = "No viewer here ({}); 'mast-tui page' writes the run with its pictures"
+
+_NO_LIBRARY: Final = "To see pictures here: pip install 'mast-tui[pictures]'"
 
 
 _LARGEST_SIZE: Final = (2000, 2000)
@@ -157,9 +159,7 @@ class Pictures:
         if picture.data is None:
             raise PictureError(f"Not opened: {picture.description}")
         if self._screen.app.is_web:
-            raise PictureError(
-                "A viewer would open on the server; 'mast-tui page' writes all pictures"
-            )
+            raise PictureError(_NO_VIEWER.format("the app runs on a server"))
         command = viewer_command(os.environ, sys.platform)
         if self._folder is None:
             self._folder = TemporaryDirectory(prefix="mast-tui-", ignore_cleanup_errors=True)
@@ -202,9 +202,7 @@ def viewer_command(environment: Mapping[str, str], platform: str) -> str:
     if command is not None and has_display:
         return command
     missing = f"no {command_name}" if command is None else "no display"
-    raise PictureError(
-        f"No viewer here ({missing}); 'mast-tui page' writes the run with its pictures"
-    )
+    raise PictureError(_NO_VIEWER.format(missing))
 
 
 class PictureScreen(Dialog[None]):

@@ -252,7 +252,7 @@ class SessionCommands(ScreenPart):
                 # The session could not be opened before.
                 self._screen.mast.attach_session(self._screen)
             self._waiting_work.append(work)
-            self._hints.say("Opening the workspace; keys wait for it")
+            self._hints.say("Opening the workspace; then your keys take effect")
         else:
             self.queue_work(work, state.session, HeldKeys.ALL)
 
@@ -1272,7 +1272,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         if not overview.totals.errors:
             self.hints.say(f"No step of this trace is known to have failed{so_far}")
         else:
-            direction = f"after this one{so_far}" if step > 0 else "before this one"
+            direction = f"after this step{so_far}" if step > 0 else "before this step"
             self.hints.say(f"No error {direction}")
 
     def action_look_here(self) -> None:
@@ -1285,7 +1285,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         if trace is None or not indices:
             are_hidden = self.session is not None and not self.session.suggestions_visible
             self.hints.say(
-                "Places to look at are hidden while you do not see suggestions"
+                "Places to look at are hidden, as suggestions are"
                 if are_hidden
                 else "No places to look at are known: mast-tui exam --coverage --keep finds them"
             )
@@ -1295,8 +1295,9 @@ class AnnotateScreen(MainScreen, RenderCache):
         next_start = next((start for start in place_starts if start > self.index), place_starts[0])
         self.go_to(next_start)
         self.hints.say(
-            f"Place {place_starts.index(next_start) + 1} of {len(place_starts)}: {len(indices)} of "
-            f"{len(trace)} spans contain the decisive step with 90 % probability"
+            f"Place {place_starts.index(next_start) + 1} of {len(place_starts)} · with 90 % "
+            f"probability, the decisive step is in {counted(len(indices), 'marked span')} "
+            f"of {len(trace):,}"
         )
 
     @on(Overview.CellChosen)
@@ -1327,7 +1328,7 @@ class AnnotateScreen(MainScreen, RenderCache):
         index = self.index
         fold = self.timeline.toggle_fold()
         if fold is None:
-            self.hints.say(f"Nothing to fold at #{index + 1}: no repeated steps, no steps below it")
+            self.hints.say(f"Nothing to fold at #{index + 1}: no repeated steps, no sub-steps")
         elif self.timeline.rows.folded_at(fold.first) is not None:
             self.hints.say(_fold_message(fold))
         self.show_span()
@@ -1644,7 +1645,7 @@ def _fold_message(fold: Fold) -> str:
         span_numbers += f" to #{fold.end}"
     if isinstance(fold, FoldedRun):
         nearly = "nearly " if fold.nearly_equal else ""
-        return f"Folded ×{fold.times} {nearly}equal steps, {span_numbers}"
+        return f"Folded {span_numbers}: {nearly}equal steps, {fold.times}×"
     if fold.head is not None:
         return f"Folded {span_numbers} under #{fold.head + 1}"
     return f"Folded the steps of {one_line(fold.agent, 40)}, {span_numbers}"

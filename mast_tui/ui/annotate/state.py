@@ -238,9 +238,9 @@ class Marking(ScreenPart):
             self._show_range()
         elif selection.quote is not None:
             if selection.quote.extends:
-                effect = "to its last word"
+                effect = "move to the last word"
             else:
-                effect = f"to first word, then {self._key_of('annotate.range')}"
+                effect = f"move to the first word, then {self._key_of('annotate.range')}"
             self._hints.prompt(
                 f"quote: {self._keys_text(QUOTE_MOVES)} {effect} · {self.keys_to_use_target} · "
                 f"{self._key_of('everywhere.back')} cancels"

@@ -57,6 +57,9 @@ HIDE: Final = "h"
 SHOW_ALL: Final = "w"
 """The key that shows hidden suggestions again, and ends all answers for later traces."""
 
+_LATER_ANSWERS_ENDED: Final = " · answering on later traces has stopped"
+"""The end of a message after that."""
+
 
 class Breadth(StrEnum):
     """The property shared by suggestions that are answered together."""
@@ -405,11 +408,11 @@ def _no_suggestion_text(session: Session, context: MastApp) -> str:
     if not session.suggestions_visible:
         key = context.key_of("annotate.reveal")
         if session.finished:
-            return f"Suggestions are hidden until you look at what others say ({key})"
+            return f"Suggestions are hidden: {key} shows them, and what others say"
         subject = (
             "The study hides suggestions here" if session.outcome_visible else "You work blind"
         )
-        return f"{subject}: {key} shows suggestions after you finish the trace"
+        return f"{subject}: after you finish the trace, {key} shows suggestions"
     if session.suggestions:
         return "All suggestions on this trace are answered"
     key = context.key_of("annotate.judge")
@@ -796,7 +799,7 @@ class Suggestions(ScreenPart):
         hidden_count = len(session.pending) - len(self.pending)
         if hidden_count:
             key = self._key_of("annotate.answer_many")
-            return f"All that wait are hidden ({hidden_count}): {key}, then w shows them"
+            return f"{counted(hidden_count, 'waiting suggestion')} hidden: {key}, then w shows them"
         return _no_suggestion_text(session, self._screen.mast)
 
     def answer_many(self) -> None:
@@ -816,7 +819,7 @@ class Suggestions(ScreenPart):
             message = _no_suggestion_text(session, self._screen.mast)
             if self._answers_for_later_traces:
                 self._end_answers_for_later_traces()
-                message = "No suggestion waits; traces that you open are not answered any more"
+                message = f"No suggestion waits{_LATER_ANSWERS_ENDED}"
             self._hints.say(message)
             return
         example = self.current() or candidates[0]
@@ -835,14 +838,15 @@ class Suggestions(ScreenPart):
         selected_suggestions = dialog_answer.scope.select(self.pending)
         if dialog_answer.answer == SHOW_ALL:
             self._hidden_scopes = ()
-            addition = " and answered one by one" if self._answers_for_later_traces else ""
+            addition = _LATER_ANSWERS_ENDED if self._answers_for_later_traces else ""
             self._end_answers_for_later_traces()
             self._show_visibility_changed(f"All suggestions are shown again{addition}")
         elif dialog_answer.answer == HIDE:
             self._hidden_scopes = (*self._hidden_scopes, dialog_answer.scope)
             key = self._key_of("annotate.answer_many")
             self._show_visibility_changed(
-                f"{len(selected_suggestions)} hidden, unanswered: {key}, then w shows them again"
+                f"{counted(len(selected_suggestions), 'suggestion')} hidden, not answered: {key}, "
+                "then w shows them again"
             )
         else:
             await self._answer_selected(dialog_answer, selected_suggestions)
@@ -904,7 +908,7 @@ class Suggestions(ScreenPart):
         if messages:
             self._screen.show_span()
             key = self._key_of("everywhere.undo")
-            self._hints.say(f"{'; '.join(messages)} · as on earlier traces, {key} undoes it")
+            self._hints.say(f"{'; '.join(messages)}, as on earlier traces · {key} undoes it")
 
 
 def _answer_all(session: Session, key: str, suggestions: Sequence[Suggestion]) -> Change:

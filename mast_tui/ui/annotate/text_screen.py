@@ -408,7 +408,7 @@ def _compare_step(screen: AnnotateScreen) -> None:
         earlier_text = trace.text(earlier_index)
         later_text = trace.text(index)
     except OSError as error:
-        screen.hints.say(f"They cannot be compared: {error.strerror or error}", error=True)
+        screen.hints.say(f"The texts cannot be compared: {error.strerror or error}", error=True)
         return
     if len(earlier_text) + len(later_text) <= AT_ONCE_CHARS:
         _show_comparison(screen, earlier_index, index, compare(earlier_text, later_text))
