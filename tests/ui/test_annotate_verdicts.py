@@ -238,7 +238,7 @@ async def test_a_missing_editor_is_reported(
     monkeypatch.delenv("EDITOR", raising=False)
     async with stage(write_trace(tmp_path / "t.json")) as on:
         await on.press("m", *"odd", "ctrl+g")
-        assert "cannot be lent to an editor" in on.text
+        assert "cannot open an editor" in on.text
         monkeypatch.setattr(MastApp, "suspend", lend_terminal)
         await on.press("ctrl+g")
         assert "set EDITOR" in on.text

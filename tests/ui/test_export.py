@@ -198,7 +198,7 @@ async def test_existing_files_are_asked_about_and_wrong_places_refused(
     async with stage(team.folder, workspace=team.workspace) as on:
         await choose(on, "csv-long")
         await write_over(on, earlier)
-        assert "exists. The export" in screen_text(on)
+        assert "the export replaces it" in screen_text(on)
         assert earlier.read_text() == f"{ROW}\n"
         await on.press("enter")
         assert "Written" in on.text
@@ -216,7 +216,7 @@ async def test_existing_files_are_asked_about_and_wrong_places_refused(
         await on.press("enter")
         await choose(on, "gold")
         await write_over(on, "")
-        assert "file: say where to write it" in on.text
+        assert "file: type a path" in on.text
         await write_over(on, tmp_path / "missing" / "gold.json")
         assert "no such folder; create it first" in screen_text(on)
         await write_over(on, team.workspace)
@@ -258,7 +258,7 @@ async def test_blind_annotators_export_their_own_labels_alone(
     async with stage(team.folder, workspace=team.workspace, annotator="dora") as on:
         await choose(on, "csv-long")
         await on.press("down", "space", "down", "down", "space", "enter")
-        assert "majority decides: no, unless whose labels is gold" in screen_text(on)
+        assert "majority decides: yes is possible only if whose labels is gold" in screen_text(on)
         await on.press("space", "up", "up", "up")
         await write_over(on, tmp_path / "all.csv")
         await on.until(lambda: "It has no traces" in on.text)

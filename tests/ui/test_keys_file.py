@@ -87,7 +87,7 @@ def test_keys_with_two_meanings_are_reported(keys: str, named: list[str], tmp_pa
     problem = read(tmp_path, f"[keys]\n{keys}\n").problem
     assert (problem is None) == (not named)
     assert all(name in (problem or "") for name in named)
-    assert (problem or "").count("is also the key of") == len(named)
+    assert (problem or "").count("is a key of both") == len(named)
 
 
 @pytest.mark.parametrize(

@@ -129,12 +129,12 @@ async def test_the_title_counts_matches_and_unread_files(runs: Path, tmp_path: P
     write_trace(runs / "b0b1.json")
     (runs / "bad.json").write_text('{"a":,}')
     async with stage(runs, workspace=tmp_path / "w.db") as on:
-        assert "Library · 2 traces · 1 not read" in on.text
+        assert "Library · 2 traces · 1 file not read" in on.text
         await on.press("/", *"b1.json")
         assert "Library · 1 of 2 traces" in on.lines[0]
-        assert "none exact" not in on.lines[0]
+        assert "no exact match" not in on.lines[0]
         await on.press(*["backspace"] * 7, *"bb1")
-        assert "Library · 1 of 2 traces, none exact" in on.lines[0]
+        assert "Library · 1 of 2 traces, no exact match" in on.lines[0]
         table = on.screen(LibraryScreen).table
         row = table.row
         await on.press("enter", "escape")  # all are shown again, with the cursor where it was

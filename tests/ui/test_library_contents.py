@@ -85,11 +85,11 @@ async def test_patterns_and_unread_files(runs: Path, tmp_path: Path) -> None:
         await on.press("F")
         screen.contents.line.value = "/(/"
         await on.press("enter")
-        assert "No regular expression" in screen.hints.message
+        assert "Not a regular expression" in screen.hints.message
         await on.press("escape")
         screen = await search_for(on, "F", *"pod", "enter")
         assert screen.hints.message.startswith("Not searched: d.json: not JSON")
-        assert "1 not searched" in screen.contents.title_parts()
+        assert "1 file not searched" in screen.contents.title_parts()
 
 
 async def test_hits_wait_for_their_traces_and_end_at_a_limit(
@@ -102,7 +102,7 @@ async def test_hits_wait_for_their_traces_and_end_at_a_limit(
         catalog.complete = False
         screen = await search_for(on, "F", *"second", "enter")
         assert rows(screen) == [("c.json", 9)]
-        assert "1 more when their traces are read …" in screen.contents.title_parts()
+        assert "1 more span in traces still being read …" in screen.contents.title_parts()
         catalog.add_traces([trace])
         catalog.complete = True
         screen.refresh_rows()
@@ -111,4 +111,4 @@ async def test_hits_wait_for_their_traces_and_end_at_a_limit(
         await on.press("escape")
         screen = await search_for(on, "F", *"pod", "enter")
         assert len(rows(screen)) == 3
-        assert "no more are listed" in screen.contents.title_parts()
+        assert "the rest is not listed" in screen.contents.title_parts()

@@ -152,7 +152,7 @@ async def test_names_without_a_study(
             store.add_annotator("tomas", AnnotatorKind.HUMAN)
         async with stage(team.folder, workspace=workspace, annotator=None) as on:
             assert line_of(on) == ""  # Enter alone would add an annotator
-            assert "Already here:" in on.text
+            assert "In this workspace:" in on.text
             await on.press(*keys)
             assert f"{name} · suggestions shown" in on.lines[0]
 

@@ -124,8 +124,8 @@ def test_an_empty_queue_says_why() -> None:
     assert "Nothing is left" in nothing
     assert "K shows agreement, Y the progress of the study, V exports labels" in nothing
     other = empty_queue_text(QueueTraces(mine, (), is_outsider=True), shown_key)
-    assert "no annotator of this study" in other
-    assert "not under the open paths" in empty_queue_text(
+    assert "not an annotator of this study" in other
+    assert "open paths do not contain" in empty_queue_text(
         QueueTraces(mine, ("t1", "t2")), shown_key
     )
 
@@ -134,7 +134,7 @@ def test_samples_are_read_with_or_without_a_seed() -> None:
     assert sample_from(" 20 ") == QueueRequest(QueueName.SAMPLE, 20, None)
     assert sample_from("20, 7") == QueueRequest(QueueName.SAMPLE, 20, 7)
     for text in ("", "0", "-3", "many", "2 x", "1 2 3", "9999999"):
-        with pytest.raises(MastError, match="is no number of traces"):
+        with pytest.raises(MastError, match="is not a number of traces"):
             sample_from(text)
 
 
@@ -267,7 +267,7 @@ async def test_the_queue_of_a_changed_codebook(tmp_path: Path) -> None:
         await on.press("c")
         assert listed_names(on) == ["a.json"]
         assert "split modes · 1 of 2 traces" in on.lines[0]
-        assert "On: 1.3 Step repetition, 1.4 Loss of conversation history" in on.text
+        assert "In this queue for: 1.3 Step repetition, 1.4 Loss of conversation history" in on.text
         await on.press("enter")
         await on.press("D")
         assert "1.3, 1.4 left open, as the codebook has changed" in on.text

@@ -106,7 +106,7 @@ async def test_similar_steps_are_folded_and_read_one_by_one(tmp_path: Path) -> N
     path = write_trace(tmp_path / "near.json", [*steps, SMALL[-1]])
     async with stage(path) as on:
         await on.press("space")
-        assert "×6 nearly equal steps" in on.message
+        assert "#1 to #6: nearly equal steps, 6×" in on.message
         assert "×5 nearly the same again" in on.text
         await on.press("G")
         await on.press("D")

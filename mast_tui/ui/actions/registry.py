@@ -224,7 +224,7 @@ def _key_problem(name: str, keys: Sequence[str]) -> str | None:
     unknown_key = next((key for key in keys if not _is_key(key)), None)
     if unknown_key is None:
         return None
-    example = 'one is written such as "m", "ctrl+n" or "pageup"'
+    example = 'a key is written as in "m", "ctrl+n" or "pageup"'
     hint = name_hint(unknown_key, (key.value for key in Keys), example)
     return f'{name}: there is no key "{unknown_key}"{hint}'
 
@@ -292,4 +292,4 @@ def _duplicate_keys(keymap: Keymap) -> Iterator[tuple[str, str]]:
             is_reported_there = other_action.id in keymap and other_action.id <= name
             if not is_reported_there and share_a_screen(name, other_action.id):
                 for key in sorted(set(keys) & set(keys_of(other_action, keymap))):
-                    yield name, f"{key} of {name} is also the key of {other_action.id}"
+                    yield name, f'"{key}" is a key of both {name} and {other_action.id}'

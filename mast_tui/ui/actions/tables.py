@@ -183,7 +183,7 @@ EVERYWHERE: Final = (
         "export",
         "V",
         "export",
-        "Export labels; in the library or a trace also runs as pages to hand over",
+        "Export labels; in the library or a trace, also pages of runs to hand over",
         "app.export",
     ),
     _everywhere("undo", "u", "undo", "Undo the last change to the open trace"),
@@ -432,13 +432,13 @@ ANNOTATE: Final = (
         "look_here",
         "*",
         "look here",
-        "Next possible cause (┊), as marked by mast-tui exam --coverage --keep",
+        "Next place to look at (┊), marked by mast-tui exam --coverage --keep",
     ),
     _read(
         "fold",
         "space",
         "fold",
-        "Fold or unfold repeated steps, sub-steps or a category; full text: next page",
+        "Fold or unfold repeated steps, sub-steps or a category; in full text: next page",
         while_editing=True,
     ),
     _read(
@@ -623,7 +623,7 @@ ADJUDICATE: Final = (
         "boundary",
         "e",
         "boundary",
-        "Move where the range begins or ends; again: the other end",
+        "Move one end of the range; again: the other end",
         hint=40,
     ),
     _adjudicate(
@@ -665,7 +665,7 @@ ADJUDICATE: Final = (
         "reason",
         "m",
         "reason",
-        "Write why you decided this row; on an open row, why you decided the last",
+        "Write why you decided this row; on an open row, why you made the last decision",
         hint=57,
     ),
     _adjudicate("names", "h", "names", "Hide the sides' names, or show them", hint=60),
@@ -877,7 +877,11 @@ SIGNATURES: Final = (
         "outcome", "f", "failed below", "Derive the outcome from the score, or not", hint=40
     ),
     _signatures(
-        "every", "a", "failed or all", "Count failed traces, or all: onset and together", hint=35
+        "every",
+        "a",
+        "failed or all",
+        "On the pages onset and together: count failed traces, or all",
+        hint=35,
     ),
     _signatures(
         "look",
@@ -917,7 +921,9 @@ _study = partial(KeyAction, Where.STUDY)
 
 STUDY: Final = (
     _study("set_up", "e", "set up", "Set the study up, or change it", hint=10),
-    _study("add", "a", "add traces", "Add traces of the library that it does not have", hint=20),
+    _study(
+        "add", "a", "add traces", "Add traces of the library that the study does not have", hint=20
+    ),
     _study("join", "n", "join", "Let a person join as an annotator"),
     _study(
         "release",
@@ -938,7 +944,7 @@ OPEN_CODES: Final = (
         "open",
         "enter",
         "open",
-        "Open the trace at the place; for a group at its first place",
+        "Open the trace at the place; for a group, at its first place",
         hint=5,
     ),
     _open_codes(
@@ -966,7 +972,7 @@ OPEN_CODES: Final = (
         "search",
         "/",
         "search",
-        "Show only texts with some words or a #tag; an empty line shows all",
+        "Show only texts with the typed words or #tag; an empty line shows all",
         hint=20,
     ),
     _open_codes(

@@ -324,9 +324,7 @@ class NoteScreen(TypingDialog):
             with self.app.suspend():
                 text = edited_text(self.query_one(TextLine).value, editor_command(os.environ))
         except SuspendNotSupported:
-            self.say_below(
-                "This terminal cannot be lent to an editor; write on this line", error=True
-            )
+            self.say_below("This terminal cannot open an editor; write on this line", error=True)
         except MastError as error:
             self.say_below(str(error), error=True)
         else:

@@ -101,13 +101,13 @@ _AS_THEY_ARE: Final = "as they are"
 _PSEUDONYMS: Final = Field(
     "pseudonyms",
     "names",
-    "People's names as they are, or letters, the same in every export of this workspace.",
+    "People's names as they are, or letters (the same ones in every export of this workspace).",
     (_AS_THEY_ARE, "letters"),
 )
 _MASKS: Final = Field(
     "masks",
     "personal data",
-    "E-mail addresses, telephone and card numbers, keys and such as they are, or masked.",
+    "E-mail addresses, telephone and card numbers, keys and the like: as they are, or masked.",
     (_AS_THEY_ARE, "masked"),
 )
 _STUDY_MASKS: Final = Field("masks", "personal data", "The study masks all files.", ("masked",))
@@ -126,14 +126,14 @@ _GOLD: Final = Field(
 _ANNOTATORS: Final = Field(
     "annotators",
     "annotators",
-    "The annotators to include, with commas. Empty: all.",
+    "The annotators to include, separated by commas. Empty: all.",
     placeholder="all",
 )
 _WHOSE_LABELS: Final = Field(
     "labels",
     "whose labels",
-    "The gold, the labels of everyone, or those of one. Labels of others are left out on "
-    "traces that you have not finished.",
+    "The gold, the labels of everyone, or those of one annotator or judge. Labels of others are "
+    "left out on traces that you have not finished.",
     (GOLD, ALL),
 )
 """The field before the names of annotators and judges are added to its choices."""
@@ -214,7 +214,9 @@ def request_of(opened: OpenWorkspace, file_format: Format, texts: Texts) -> Expo
     """
     values = {**default_texts(file_format), **texts}
     if values["majority"] == "yes" and values["labels"] != GOLD:
-        raise MastError(f"{_MAJORITY.title}: no, unless {_WHOSE_LABELS.title} is {GOLD}")
+        raise MastError(
+            f"{_MAJORITY.title}: yes is possible only if {_WHOSE_LABELS.title} is {GOLD}"
+        )
     workspace = opened.workspace
     datasheet = values["datasheet"].strip()
     return ExportRequest(
@@ -236,7 +238,7 @@ def request_of(opened: OpenWorkspace, file_format: Format, texts: Texts) -> Expo
 def _output_path(text: str, title: str) -> Path:
     """Return the absolute path in a field."""
     if not text.strip():
-        raise MastError(f"{title}: say where to write it")
+        raise MastError(f"{title}: type a path")
     return Path(text.strip()).expanduser().absolute()
 
 
@@ -254,7 +256,7 @@ def success_text(
     notes = []
     if counts.get("traces") == 0:
         notes.append(
-            "It has no traces: an export has labelled traces, an export of gold finished ones."
+            "It has no traces: only labelled traces are exported (for gold, only finished ones)."
         )
     unresolved = counts.get("unresolved", 0)
     if unresolved:
@@ -565,8 +567,7 @@ class ExportForm(Form):
         existing_path = next(filter(Path.exists, paths), None)
         if existing_path is not None and not is_stream(job.output):
             self.show_text(
-                f"{one_line(str(existing_path))} exists. The export replaces it once it is "
-                "complete.",
+                f"{one_line(str(existing_path))} exists. Once complete, the export replaces it.",
                 "Enter replaces it · Esc back to the fields",
                 on_enter=partial(self._start_export, job),
             )
@@ -588,7 +589,7 @@ class ExportForm(Form):
         assert job.allowing_unknown_order is not None, "only labels have an order of spans"
         self.show_text(
             f"{one_line(error.explanation, 2000)} Open the traces once, or export anyway: "
-            "the datasheet of gold then says how many there are.",
+            "the datasheet of gold then reports the number of these spans.",
             "Enter exports anyway · Esc back to the fields",
             on_enter=partial(self._start_export, job.allowing_unknown_order(), force=force),
         )

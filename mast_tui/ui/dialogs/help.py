@@ -69,7 +69,7 @@ LEGEND: Final[Mapping[Where, Sequence[HelpSection]]] = MappingProxyType(
                     ("▌  ┃", "The cursor; the range that is being marked"),
                     ("▕ ▌   ▏", "When the step was; the run is from left to right"),
                     (f"1.3 {_MINE}", "Your label on this span: its mode"),
-                    (f"1.3 {_WAITS}", "A suggestion of a judge that waits for an answer"),
+                    (f"1.3 {_WAITS}", "A judge's suggestion that waits for an answer"),
                     (f"1.3 {_OTHER}", "A label of another annotator, or one in the file"),
                     (_NOTE, "Your note on the span, or on a label that begins there"),
                     (
@@ -80,7 +80,7 @@ LEGEND: Final[Mapping[Where, Sequence[HelpSection]]] = MappingProxyType(
                         f"{_MINE}2  +2",
                         "Two of your labels on one span; two more marks that do not fit",
                     ),
-                    ("occurs 3×", "The steps from here on occur 3 times"),
+                    ("occurs 3×", "The steps that begin here occur 3 times"),
                     ("… at once", "'3 calls at once': 3 equal calls in one step"),
                     ("⋮", "Steps that are folded or filtered out"),
                 ),
@@ -141,7 +141,7 @@ LEGEND: Final[Mapping[Where, Sequence[HelpSection]]] = MappingProxyType(
                 (
                     ("○  ◐  ✓", "You have not begun the trace; begun it; finished it"),
                     ("↻", "A retest: label it again; your first labels are kept, but hidden"),
-                    ("●2  ◌3", "Your labels; suggestions of judges that wait for an answer"),
+                    ("●2  ◌3", "Your labels; judges' suggestions that wait for an answer"),
                     ("≡", "The same run is listed in another format"),
                     ("✗", "A file that could not be read; its line says why"),
                     ("skipped", "Files without a trace; mast-tui inspect PATH names them"),
@@ -329,7 +329,7 @@ class HelpScreen(LinesDialog):
     @property
     def dialog_keys(self) -> tuple[tuple[str, str], ...]:
         """The keys in the last line."""
-        keys = (("/", "searches"), ("j k", "scroll"), ("d b", "pages"), ("g G", "ends"))
+        keys = (("/", "searches"), ("j k", "scroll"), ("d b", "pages"), ("g G", "first, last line"))
         return (*keys, ("Esc", "ends the search" if self._line.display else "closes"))
 
     def compose_rows(self) -> ComposeResult:

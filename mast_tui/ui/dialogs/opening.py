@@ -249,7 +249,7 @@ class NameScreen(Dialog[str]):
             id="text",
             select_on_focus=not self._in_study,
         )
-        heading = "In this study:" if self._in_study else "Already here:"
+        heading = "In this study:" if self._in_study else "In this workspace:"
         title = Static(heading, classes="people", markup=False)
         title.display = bool(self._choices)
         yield title

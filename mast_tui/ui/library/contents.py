@@ -246,7 +246,9 @@ class Contents:
                 paths, query, max(1, (cpu_count() or 1) - 1), mast.catalog.masks
             )
         except MastError as error:
-            self._screen.hints.say(f"No regular expression: {one_line(str(error), 80)}", error=True)
+            self._screen.hints.say(
+                f"Not a regular expression: {one_line(str(error), 80)}", error=True
+            )
             return
         search = _RunningSearch(self.line.value, query, files, names_under(paths))
         self._search = search
@@ -336,11 +338,11 @@ class Contents:
         if not search.done:
             yield f"{search.files.searched_count:,} of {search.files.total:,} files …"
         elif self._awaits_traces(search):
-            yield f"{len(search.unlisted):,} more when their traces are read …"
+            yield f"{counted(len(search.unlisted), 'more span')} in traces still being read …"
         elif span_count >= MOST_HITS:
-            yield "no more are listed"
+            yield "the rest is not listed"
         if search.not_searched:
-            yield f"{len(search.not_searched):,} not searched"
+            yield f"{counted(len(search.not_searched), 'file')} not searched"
 
     def empty_text(self) -> str:
         """Return the text for a search without hits; empty without a search."""

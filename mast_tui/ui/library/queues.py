@@ -234,11 +234,11 @@ def empty_queue_text(queue: QueueTraces, key_of: KeyOf) -> str:
             f"{key_of('everywhere.export')} exports labels."
         )
     if name is QueueName.MINE and queue.is_outsider:
-        text = "You are no annotator of this study, so there is nothing for you to label."
+        text = "You are not an annotator of this study, so there is nothing for you to label."
     if queue.trace_ids:
         count = len(queue.trace_ids)
-        traces = "Its one trace is" if count == 1 else f"All its {count:,} traces are"
-        text = f"{traces} in files that are not under the open paths."
+        traces = "the one trace" if count == 1 else f"any of the {count:,} traces"
+        text = f"The open paths do not contain {traces} of this queue."
     key = key_of("library.queue")
     return f"{text}\n\n{key} chooses another queue; {key}, then a, shows all traces."
 
@@ -252,7 +252,9 @@ def sample_from(text: str) -> QueueRequest:
     match = re.fullmatch(r"\s*(?P<size>[0-9]{1,7})(?:[\s,]+(?P<seed>[0-9]{1,18}))?\s*", text)
     size = 0 if match is None else int(match["size"])
     if match is None or not 0 < size <= MOST_SAMPLED:
-        raise MastError(f"“{one_line(text, 20)}” is no number of traces, such as 20, or 20 7")
+        raise MastError(
+            f"“{one_line(text, 20)}” is not a number of traces: type 20, or 20 7 with a seed"
+        )
     seed = None if match["seed"] is None else int(match["seed"])
     return QueueRequest(QueueName.SAMPLE, size, seed)
 
@@ -429,8 +431,8 @@ class CurrentQueue:
             elif name in REVEALING_QUEUES and name not in self._sizes:
                 self._screen.mast.ask_key(
                     "Show the disagreements?",
-                    "The list shows answers of others on traces that you have finished. This is "
-                    "recorded, and you can no longer undo your finish there.",
+                    "The list shows answers of others on traces that you have finished. Looking is "
+                    "recorded, and you can no longer undo the finish of these traces.",
                     (("y", "show them"), ("n", "leave them hidden")),
                     {"y": choose_queue},
                     default="n",

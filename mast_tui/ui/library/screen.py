@@ -355,14 +355,14 @@ class LibraryScreen(MainScreen):
             back_key = self.mast.key_of("everywhere.back")
             yield f"filter “{one_line(self._filter.value, 20)}”, {back_key} removes it"
         if catalog.unreadable:
-            yield f"{len(catalog.unreadable):,} not read"
+            yield f"{counted(len(catalog.unreadable), 'file')} not read"
         if catalog.skipped and not self.mast.options.samples:
             yield f"{counted(len(catalog.skipped), 'file')} skipped"
         if shows_queue and queue.precision_text:
             yield queue.precision_text
         missing_count = sum(trace_id not in catalog.traces for trace_id in queue.trace_ids or ())
         if missing_count and catalog.complete:
-            yield f"{missing_count} not in these files"
+            yield f"{counted(missing_count, 'trace')} not in these files"
         if catalog.checking:
             yield "checking …"
         if self.sort is not Sort.QUEUE:
@@ -379,7 +379,7 @@ class LibraryScreen(MainScreen):
         count_text = counted(total, "sample trace" if self.mast.options.samples else "trace")
         if listed_count != total:
             count_text = f"{listed_count} of {count_text}"
-        return f"{count_text}, none exact" if self._listing.similar_only else count_text
+        return f"{count_text}, no exact match" if self._listing.similar_only else count_text
 
     def still_reading(self, _progress: str) -> None:
         """Show the progress of reading a big document."""
@@ -486,7 +486,10 @@ class LibraryScreen(MainScreen):
         queued_modes = self.queue.traces.modes.get(row.trace_id)  # why the trace is in the queue
         if queued_modes:
             titles = {mode.slug: f"{mode.code} {mode.name}" for mode in self.mast.taxonomy.modes}
-            lines.insert(0, "On: " + ", ".join(titles.get(slug, slug) for slug in queued_modes))
+            lines.insert(
+                0,
+                "In this queue for: " + ", ".join(titles.get(slug, slug) for slug in queued_modes),
+            )
         if row.same_as:
             lines.insert(0, f"≡ The same run as {joined(row.same_as)}")
         return "\n".join([*lines, "", task] if lines else [task])
@@ -680,7 +683,7 @@ class LibraryScreen(MainScreen):
             if candidate.trace_id in traces
         }
         if row is None or candidates.pop(row.trace_id, None) is None or not candidates:
-            self.hints.say("There is no other run to compare it with", error=True)
+            self.hints.say("There is no other run to compare this run with", error=True)
             return
 
         def run_chosen(trace_id: str) -> None:
