@@ -342,8 +342,8 @@ async def test_decisions_of_others_appear_at_once(conflicts: TeamDir) -> None:
             decide_verdict(work, SLUGS["3.1"], ABSENT_CHOICE)
         await on.until(lambda: "carol" in last_message(on))
         assert last_message(on) == (
-            "carol has decided 1.3 Step repetition on one.json: absent, otherwise than you, "
-            "and that counts · 1 more"
+            "carol has decided 1.3 Step repetition on one.json: absent, "
+            "which replaces your decision · 1 more decision"
         )
         assert row_at_cursor(on) == "3.1 decided"
         await on.until(lambda: "2 of 3 decided" in on.text)

@@ -155,7 +155,7 @@ async def test_resolved_places_are_shown_and_not_decided(team: TeamDir) -> None:
         assert adjudicate(on).evidence.timeline.index == 1
         for key in ("0", "e", "l"):
             await on.press(key)
-            assert "not in question" in last_message(on)
+            assert "not disputed" in last_message(on)
             assert isinstance(on.app.screen, AdjudicateScreen)
         assert (gold(team), cursor_row(on)[0]) == ([(2, 2)], "open")
 

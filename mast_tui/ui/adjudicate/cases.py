@@ -393,7 +393,7 @@ class TraceCases:
         current_names = {answer.annotator for answer in answers}
         for name, answer in earlier_answers.items():
             if name not in current_names:
-                remark = f"! then {_answer_text(answer, self.order, omit_verdict=omit_verdict)}"
+                remark = f"! before: {_answer_text(answer, self.order, omit_verdict=omit_verdict)}"
                 views.append(
                     SideView(None, self.names.display_name(name, 32), "open", remark=remark)
                 )
@@ -654,7 +654,7 @@ def _changed_remarks(
         return ["! answered later"]
     if (omit_verdict or earlier.value == side.value) and set(earlier.targets) == set(side.targets):
         return []
-    return [f"! then {_answer_text(earlier, index_of, omit_verdict=omit_verdict)}"]
+    return [f"! before: {_answer_text(earlier, index_of, omit_verdict=omit_verdict)}"]
 
 
 def _answer_text(side: SideAnswer, index_of: IndexOf, *, omit_verdict: bool) -> str:

@@ -80,7 +80,9 @@ STUDY_QUESTION = (
 )
 
 
-NOT_IN_QUESTION: Final = "This place is not in question: go to a place of a side, or to the queue"
+NOT_IN_QUESTION: Final = "This place is not disputed: go to a disputed place, or to the queue"
+
+JUDGE_HIDDEN: Final = "Decide the mode first: until then the judge's verdict stays hidden"
 
 READING_WAIT: Final = 2.0
 """Seconds that a decision waits for its trace to be read."""
@@ -356,7 +358,7 @@ class AdjudicateScreen(BaseScreen):
         if contents.entries:
             where = f"in {counted(len(contents.entries), 'trace')} that two people have finished"
             if self.queue.mode is not None:
-                where += f" on {self._mode_title(self.queue.mode)}"
+                where = f"on {self._mode_title(self.queue.mode)} {where}"
             agreed_count, single_count = self.queue.undisputed_counts()
             compared = "No mode has verdicts of two people, so there is nothing to decide"
             if agreed_count:
@@ -372,7 +374,7 @@ class AdjudicateScreen(BaseScreen):
             finished_text = f"{finished_text}\n{contents.outside_text}".strip()
         return (
             "Nothing to adjudicate: two people must have finished the same trace.\n\n"
-            f"{finished_text or 'Nobody has finished one.'}\n\n"
+            f"{finished_text or 'No one has finished a trace.'}\n\n"
             f"{self.mast.key_of('annotate.finish')} in an open trace finishes it. "
             f"Another person labels here with\n{self.mast.options.command_of_another()}\n"
             f"or presses {self.mast.key_of('everywhere.another_annotator')}.\n\n"
@@ -653,7 +655,7 @@ class AdjudicateScreen(BaseScreen):
         answers = [("a", "adjudicate it"), ("n", "leave it hidden")]
         # The number of hidden traces would reveal which ones are retests.
         if trace_id in hidden_ids and len(hidden_ids) > 1 and not contents.may_retest:
-            answers.insert(1, ("e", f"adjudicate all {len(hidden_ids)} hidden"))
+            answers.insert(1, ("e", f"adjudicate all {len(hidden_ids)} hidden traces"))
 
         def take_on_traces(trace_ids: list[str]) -> None:
             self.mast.workspace.when_ready(lambda opened: self._take_on(opened, trace_ids))
@@ -774,7 +776,7 @@ class AdjudicateScreen(BaseScreen):
                 news += self._news_of_trace(cases, shown_by_item)
         messages = [item.message for item in sorted(news, key=lambda item: not item.replaces_own)]
         if len(messages) > 1:
-            return f"{messages[0]} · {len(messages) - 1} more"
+            return f"{messages[0]} · {counted(len(messages) - 1, 'more decision')}"
         return "".join(messages)
 
     def _news_of_trace(
@@ -798,7 +800,7 @@ class AdjudicateScreen(BaseScreen):
                 self._replaces_own_decision(decision, shown_by_item) for decision in new_decisions
             )
             if replaces_own:
-                message += ", otherwise than you, and that counts"
+                message += ", which replaces your decision"
             yield _News(message, replaces_own)
 
     def _replaces_own_decision(
@@ -860,7 +862,7 @@ class AdjudicateScreen(BaseScreen):
             cases = self.queue.current_cases
             side = None if cases is None else cases.side_name(group, number)
             if side is None:
-                return f"There is no side {number}: there are {len(group.answers)}"
+                return f"There is no side {number}, only {counted(len(group.answers), 'side')}"
             return group.take_side(side)
 
         self._decide_at_cursor(answer_of_side)
@@ -880,7 +882,7 @@ class AdjudicateScreen(BaseScreen):
         if not self._explain_single_places():
             key_of = self.mast.key_of
             self.hints.say(
-                f"The key before a side takes it; {key_of('adjudicate.up')} "
+                f"The key to the left of a side takes it; {key_of('adjudicate.up')} "
                 f"{key_of('adjudicate.down')} look at its places"
             )
 
@@ -918,7 +920,8 @@ class AdjudicateScreen(BaseScreen):
         self._decide_at_cursor(
             lambda group: (
                 group.take_all(self._order)
-                or f"No side says present: press the number of a side, {absent} or {unsure}"
+                or f"No side says present: take a side, or press {absent} (absent) or "
+                f"{unsure} (unsure)"
             )
         )
 
@@ -966,7 +969,7 @@ class AdjudicateScreen(BaseScreen):
             key_of = self.mast.key_of
             where = f"{key_of('adjudicate.agreed')} lists them"
             if self.queue.lists_agreed:
-                where = "a row with = or ·"
+                where = "go to a row with = or ·"
             self.hints.say(f"{key_of('adjudicate.overrule')} overrules an agreed item: {where}")
             return
         is_present = case.agreed.value is VerdictValue.PRESENT
@@ -1194,10 +1197,12 @@ class AdjudicateScreen(BaseScreen):
             item_ids = self._items_to_explain(case)
         elif self._last_decision is not None:
             trace_id, item_ids = self._last_decision
-            question = "This is your last decision, not the row under the cursor."
+            question = (
+                "This is the reason for your last decision, not for the row under the cursor."
+            )
         else:
             key = self.mast.key_of("adjudicate.reason")
-            self.hints.say(f"A reason belongs to a decision: decide first, then {key} says why")
+            self.hints.say(f"A reason belongs to a decision: decide first, then press {key}")
             return
         work = await self._adjudication_of(trace_id)
         if work is None:
@@ -1290,7 +1295,7 @@ class AdjudicateScreen(BaseScreen):
         is_open = case is None or case.is_open
         # After a decision the cursor is on the next open row, so the user means the last decision.
         if is_open and not self._judge_first and not self._go_to_last():
-            self.hints.say("The judge's word comes after the decision")
+            self.hints.say(JUDGE_HIDDEN)
             return
         at_cursor = await self._case_at_cursor() if self.queue.current_case is not None else None
         if at_cursor is None:
@@ -1300,13 +1305,13 @@ class AdjudicateScreen(BaseScreen):
         # Another case of the same mode may be open.
         is_mode_open = any(conflict.mode == mode for conflict in work.gold.conflicts)
         if is_mode_open and not self._judge_first:
-            self.hints.say("Decide this mode first: the judge's word comes after it")
+            self.hints.say(JUDGE_HIDDEN)
             return
         answers = await self.run_or_show_error(lambda: work.judge_answers(mode))
         if answers is None:
             return
         if work.workspace.away:
-            self.hints.say("The judges' answers are on the server, which is away", error=True)
+            self.hints.say("No connection to the server, which has the judges' answers", error=True)
             return
         self._show_row()
         self._show_lasting_message(f"{self._mode_title(mode)}: {_judges_text(answers)}")
@@ -1416,7 +1421,7 @@ class AdjudicateScreen(BaseScreen):
                 return
             if not self.evidence.has_spans:
                 self.hints.say(
-                    "A boundary needs the file of the trace, which is missing", error=True
+                    "The boundary cannot be moved: the file of the trace is missing", error=True
                 )
                 return
             self._boundary_target = target
@@ -1456,7 +1461,10 @@ def _judges_text(answers: Sequence[JudgeAnswer]) -> str:
     names = [one_line(answer.judge.removeprefix(JUDGE_PREFIX), 24) for answer in answers]
     if not names:
         return "no judge has judged this mode here"
-    return f"{', '.join(names)}; decisions on it from now on count as made with the judge on screen"
+    return (
+        f"{', '.join(names)}; decisions on this mode from now on count as made with the judge "
+        "on screen"
+    )
 
 
 def _decisions_on(work: Adjudication, items: Sequence[str]) -> list[Decision]:
