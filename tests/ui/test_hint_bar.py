@@ -86,10 +86,7 @@ async def test_dialogs_show_their_own_keys(small: Path) -> None:
         await on.press("1", "3")
         for key, hints in (
             ("i", "j k scroll  / finds  n N next, previous match  y copies  Esc closes"),
-            (
-                "question_mark",
-                "/ searches  j k scroll  d b pages  g G first, last line  Esc closes",
-            ),
+            ("question_mark", "/ searches  j k scroll  d b pages  g G top, bottom  Esc closes"),
             ("colon", "↑ ↓ move  Enter chooses  Esc cancels"),
             ("m", "Enter saves  Esc leaves the label without a note  ^g in your editor"),
         ):

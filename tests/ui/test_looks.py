@@ -242,11 +242,7 @@ CONTENTS = {
     "picture.bin": (
         bytes(range(256)) * 9,
         (),
-        (
-            "Library · 0 traces · 1 file not read",
-            "No traces in picture.bin.",
-            "no trace: binary file;",
-        ),
+        ("0 traces · 1 file not read", "No traces in picture.bin.", "no trace: binary file;"),
     ),
     "cut.jsonl": (
         b"\n".join([*SAMPLE.read_bytes().splitlines()[:12], b'{"timestamp": "2026']),

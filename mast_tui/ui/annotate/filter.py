@@ -268,7 +268,7 @@ def filter_offers(
     offers["n"] = ("all but log records", Condition("no_logs"))
     offers["e"] = ("errors", Condition("errors"))
     offers["w"] = (f"slow: took {SLOW_SECONDS:.0f} s or more", Condition("slow"))
-    offers["i"] = (f"idle: after a pause of {IDLE_SECONDS:.0f} s or more", Condition("idle"))
+    offers["i"] = (f"idle: after {IDLE_SECONDS:.0f} s without a step", Condition("idle"))
     if labelled:
         offers["l"] = ("labelled by you", Condition("labelled"))
     if suggested:

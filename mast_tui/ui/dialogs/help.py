@@ -329,7 +329,7 @@ class HelpScreen(LinesDialog):
     @property
     def dialog_keys(self) -> tuple[tuple[str, str], ...]:
         """The keys in the last line."""
-        keys = (("/", "searches"), ("j k", "scroll"), ("d b", "pages"), ("g G", "first, last line"))
+        keys = (("/", "searches"), ("j k", "scroll"), ("d b", "pages"), ("g G", "top, bottom"))
         return (*keys, ("Esc", "ends the search" if self._line.display else "closes"))
 
     def compose_rows(self) -> ComposeResult:
