@@ -585,7 +585,7 @@ class Finish(ScreenPart):
         if session.suggestions_visible and not may_show_others:
             self._hints.say("No one else has labelled this trace, so there is nothing to show")
             return
-        question = "This is recorded, and you can no longer undo the finish."
+        question = "Looking is recorded, and you can no longer undo the finish."
         if not may_show_others:
             question = f"No one else has labelled this trace. {question}"
         if await self._run(partial(_may_retest, session)):
