@@ -484,7 +484,7 @@ def _answers_table(report: JudgeReport) -> Table | None:
         return Row(ident, {"name": name} | figure_cells(figures, _ANSWERS))
 
     bin_rows = [
-        make_row(range_text[:3], f"confidence {range_text}", figures)
+        make_row(range_text[:3], f"{range_text} confidence", figures)
         for range_text, figures in _filled_bins(report, "answers_bin")
     ]
     annotator_rows = [

@@ -529,7 +529,7 @@ class LibraryScreen(MainScreen):
         if row is not None and not self.table.cursor and not self.queue.is_ready:
             self._opens_first = True
             back = self.mast.key_of("everywhere.back")
-            self.hints.say(f"Still loading; the first trace of the queue opens then · {back} cancels")
+            self.hints.say(f"Still loading; then the first of the queue opens · {back} cancels")
         elif row is not None:
             self.mast.go(ShowTrace(self.mast.catalog.traces[row.trace_id]))
         elif self.table.trouble is not None:

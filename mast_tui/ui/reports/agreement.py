@@ -166,9 +166,11 @@ class JudgeFigures:
 
     def source_traces(self, sources: Sources) -> ComparedTraces | None:
         """Return the source traces of a figure; None without figures."""
-        if self.judge_input is None or self.confusion is None:
+        if self.judge_input is None or self.confusion is None or self.report is None:
             return None
-        return compare_judge(self.judge_input, self.confusion, sources.modes)
+        reference = replace(self.judge_input.reference, name=against_words(self.report))
+        named_input = replace(self.judge_input, reference=reference)
+        return compare_judge(named_input, self.confusion, sources.modes)
 
 
 @dataclass(frozen=True, slots=True)
