@@ -97,6 +97,7 @@ class ComparisonOptions:
         seed: The seed of the resamples.
         places: Also compare the positions of labels in the traces.
         traces: The traces that may be seen; None for all.
+        viewer: The person who asks; None if unknown.
         blind: True if the viewer labels blind.
         may_see_judges: Checks whether the viewer may see judges' verdicts on a trace, by its id.
         count_outside_workspace: Counts the judge's verdicts on traces outside the workspace.
@@ -113,6 +114,7 @@ class ComparisonOptions:
     seed: int = 0
     places: bool = True
     traces: Container[str] | None = None
+    viewer: str | None = None
     blind: bool = False
     may_see_judges: Callable[[str], bool] = lambda _trace_id: True
     count_outside_workspace: CountOutsideWorkspace | None = None
@@ -201,6 +203,7 @@ def judge_input(
         order_of=order_of,
         which=comparison.which,
         traces=comparison.traces,
+        viewer=comparison.viewer,
     )
     if comparison.count_outside_workspace is not None:
         # The verdicts outside the workspace are in shards.
@@ -618,6 +621,7 @@ def _requested_comparison(
         seed=request.seed,
         places=not request.no_spans,
         traces=viewer.traces,
+        viewer=viewer.name,
         blind=viewer.blind,
         may_see_judges=viewer.may_see_judges(),
         count_outside_workspace=count_outside_workspace,

@@ -1040,7 +1040,7 @@ _JUDGE: Final = (
     Statistic(
         "corrected", "corrected", "corrected for the errors of the judge",
         "(apparent + TNR − 1) / (TPR + TNR − 1)", "Rogan and Gladen 1978",
-        "TPR or TNR is unknown, or TPR + TNR ≤ 1; no trace that only the judge has labelled",
+        "TPR or TNR is unknown, or TPR + TNR ≤ 1; no judged trace that no one has finished",
         "Lang and Reiczigel 2014", "fewer than 30 labelled traces; unresolved verdicts",
         form=JsonForm.ESTIMATE,
     ),
@@ -1115,7 +1115,7 @@ _JUDGE: Final = (
             ),
             (
                 "apparent", "uncorrected", "share of present verdicts of the judge",
-                "traces called present / n_unlabelled", "no trace that only the judge has labelled",
+                "traces called present / n_unlabelled", "no judged trace that no one has finished",
             ),
         )
     ),
@@ -1286,7 +1286,7 @@ _COUNTS: Final = _parse_count_statistics("""
     no_task | no task | excluded traces | traces that name no task | left_out.no_task
     no_group | excluded | excluded traces | traces in no group of the trend
     judged | judged | traces judged | traces that the judge has labelled
-    unlabelled | unlabelled | traces without labels | traces that only the judge has labelled
+    unlabelled | unlabelled | traces without labels | judged traces that no one has finished
     true_positives | TP | true positives | both say present
     false_positives | FP | false positives | only the judge says present
     false_negatives | FN | false negatives | only the reference says present
@@ -1299,7 +1299,7 @@ _COUNTS: Final = _parse_count_statistics("""
     edit | edited | edited | suggestions accepted with an edit
     reject | rejected | rejected | suggestions rejected
     merged_places | merged | merged places | places that merge those of several annotators
-    n_unlabelled | n | traces of the judge alone | traces that only the judge has labelled
+    n_unlabelled | n | traces of the judge alone | judged traces that no one has finished
     n_unsure | unsure | excluded traces | traces on which the judge is unsure
     n_positives | P | positives | units that the reference calls present
     n_negatives | N | negatives | units that the reference calls absent

@@ -292,7 +292,7 @@ def gold_words(mix: GoldMixJson) -> str:
     """Describe labels as gold or by their authors, with the sources of the verdicts."""
     counts = {name: count for name, count in mix["sources"].items() if count}
     counts_text = ", ".join(f"{count} {name}" for name, count in counts.items())
-    details = f"verdicts: {counts_text}" if counts else "no verdict"
+    details = f"verdicts: {counts_text}" if counts else "no verdict counted"
     if mix["merged"]:
         details += f"; {counted(mix['merged'], 'place')} merged from several annotators"
     excluded = ", ".join(

@@ -129,6 +129,7 @@ _UNDEFINED: Final = {
     "no_variance": "the judge or the reference gave equal verdicts on all traces",
     "no_overlap": "no trace has verdicts by both",
     "single_rater": "only the judge or only the reference gave verdicts",
+    "single_trace": "chance agreement cannot be estimated from a single trace",
 }
 _NO_VARIANCE: Final = {
     "true positive rate (TPR)": "the reference has no present verdict",
@@ -137,7 +138,7 @@ _NO_VARIANCE: Final = {
     "F1": "neither has a present verdict",
 }
 _NOT_CORRECTED: Final = {
-    "no_unlabelled": "no trace was labelled by the judge alone",
+    "no_unlabelled": "every judged trace was finished by someone",
     "no_positives": "the reference has no present verdict, so the share it misses is unknown",
     "no_negatives": "the reference has no absent verdict, so its false findings are unknown",
     "no_better_than_chance": "TPR + TNR ≤ 1, so the judge is no better than chance",
@@ -483,7 +484,7 @@ def _answers_table(report: JudgeReport) -> Table | None:
         return Row(ident, {"name": name} | figure_cells(figures, _ANSWERS))
 
     bin_rows = [
-        make_row(range_text[:3], f"confidence {range_text}", figures)
+        make_row(range_text[:3], f"{range_text} confidence", figures)
         for range_text, figures in _filled_bins(report, "answers_bin")
     ]
     annotator_rows = [
@@ -544,7 +545,7 @@ def _prevalence_table(report: JudgeReport) -> Table | None:
         return None
     return Table(
         "judge_prevalence",
-        f"Prevalence in {counted(judged_count, 'trace')} that only the judge has labelled",
+        f"Prevalence in {counted(judged_count, 'trace')} that no one has finished",
         (CODE, MODE, *_PREVALENCE),
         (_mode_rows(report, figures_by_mode, _PREVALENCE, _correction_sentences),),
         f"Share of present verdicts of {report.judge}, and the prevalence corrected for its errors "
@@ -817,7 +818,7 @@ def _prevalence_sentences(figures: FigureTable) -> Iterator[str]:
     if not unlabelled_count:
         return
     apparent_text = (
-        f"In {counted(unlabelled_count, 'trace')} that only the judge has labelled, it finds the "
+        f"In {counted(unlabelled_count, 'trace')} that no one has finished, the judge finds the "
         f"mode in {in_words(figures['apparent'])}"
     )
     corrected = figures["corrected"]
@@ -881,7 +882,7 @@ def _nothing_compared_note(report: JudgeReport) -> Note:
     reason = (
         f"no judged trace that you may see has a verdict of {against}"
         if not report.table("judge_left_out").count("judge_seen")
-        else f"all verdicts of {against} on the judged traces were given with suggestions on screen"
+        else "all verdicts of people on the judged traces were given with suggestions on screen"
     )
     return Note(
         f"{report.judge} cannot be compared with {against} yet: {reason}.",

@@ -178,7 +178,7 @@ _TABLES: Final[Mapping[str, tuple[str, str]]] = {
     "corrected": (
         "Prevalence corrected for the judge's errors",
         """
-        n_unlabelled | traces | count | traces that only the judge has labelled
+        n_unlabelled | traces | count | judged traces that no one has finished
         apparent | uncorrected | share | share of present verdicts of the judge | 80
         corrected | corrected | share | share corrected for the judge's errors
         """,
@@ -1045,7 +1045,7 @@ class _Group(GroupFigures):
             "corrected",
             rows,
             Note(
-                "Traces that only the judge has labelled. The correction (Rogan and Gladen) "
+                "Judged traces that no one has finished. The correction (Rogan and Gladen) "
                 "assumes that the judge makes the same errors on them as on traces with gold.",
                 "corrected",
             ),
@@ -1073,7 +1073,7 @@ class _Group(GroupFigures):
         yield (
             f"Corrected for the judge's errors: {_percent(corrected.value)}{interval_text}; "
             f"uncorrected: {_percent(figures.value('apparent') or 0.0)}; "
-            f"{figures.count('n_unlabelled'):,} traces that only the judge has labelled."
+            f"{figures.count('n_unlabelled'):,} judged traces that no one has finished."
         )
 
     def categories(self) -> Iterator[Table | None]:

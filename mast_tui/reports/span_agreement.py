@@ -359,7 +359,7 @@ def _left_out_notes(spans: SpanAgreement) -> Iterator[Note]:
         "trace, or an import without places)."
     )
     yield from applicable(
-        (parts, Note(f"Excluded: {'; '.join(parts)}.", "left_out")),
+        (parts, Note(f"Excluded from the figures on places: {'; '.join(parts)}.", "left_out")),
         (without_place, Note(no_places, "no_places")),
     )
     for name, codes in spans.never_placed.items():

@@ -119,7 +119,7 @@ def test_prevalence_is_corrected_for_errors_of_the_judge() -> None:
     assert corrected.interval is not None
     assert "Rogan and Gladen" in note(page, "corrected").text
     words = detail(row(table(page, "judge"), MODE))
-    assert "In 10 traces that only the judge has labelled, it finds the mode in 0.60" in words
+    assert "In 10 traces that no one has finished, the judge finds the mode in 0.60" in words
 
 
 def test_calibration_compares_confidence_with_gold() -> None:

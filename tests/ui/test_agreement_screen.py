@@ -232,12 +232,12 @@ async def test_blind_annotators_see_no_judge_on_other_traces(finished: TeamDir) 
     async with agreeing(finished) as on:
         await on.press("5")
         await on.press("j", "j")
-        assert "In 1 trace that only the judge has labelled" in detail_of(on)
+        assert "In 1 trace that no one has finished" in detail_of(on)
     async with agreeing(finished, "bob", blind=True) as on:
         await on.press("5")
         await on.press("j", "j")
         assert not missing(detail_of(on), "1 unlabelled trace", "hidden from you")
-        assert "that only the judge has labelled" not in detail_of(on)
+        assert "that no one has finished" not in detail_of(on)
 
 
 async def test_new_finishes_are_announced_and_counted_on_request(finished: TeamDir) -> None:

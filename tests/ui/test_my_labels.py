@@ -89,7 +89,7 @@ async def test_enter_goes_to_the_place_and_escape_to_the_timeline(small: Path) -
         assert not on.annotate.has_class("-mine")
         assert on.annotate.focused is on.annotate.timeline
         await on.press("g", "j", "j", "1", "3")
-        assert "occurs 3×" in on.row(3)
+        assert "3× in a row" in on.row(3)
         await on.press("M")  # leaves no room for both
         assert on.row(3).rstrip().endswith("1.3 ●")
 

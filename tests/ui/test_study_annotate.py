@@ -59,7 +59,7 @@ async def test_unanswered_suggestions_are_asked_about(team: TeamDir) -> None:
         await on.press("enter")
         assert not on.session.finished
         await on.press("x")
-        assert on.message.endswith("· - 1 3: 1.3 absent in the whole trace")
+        assert on.message.endswith("· press - 1 3 to mark 1.3 absent")
         await on.press("D")
         assert on.session.finished
 

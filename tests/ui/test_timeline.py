@@ -63,14 +63,14 @@ async def test_repeated_steps_are_marked_and_folded(small: Path) -> None:
         timeline.look_for_repeats()
         timeline.resume_reading()
         await on.press()
-        assert on.row(3).rstrip().endswith("occurs 3×")
+        assert on.row(3).rstrip().endswith("3× in a row")
         assert "repeated" not in on.row(5)
         await on.press(":", *"6", "enter", "space")
         assert "×2 the same again" in on.text
         assert "3×" not in on.row(3)
         await on.press("space")
         assert on.annotate.timeline.row_count == 12
-        assert on.row(3).rstrip().endswith("occurs 3×")
+        assert on.row(3).rstrip().endswith("3× in a row")
         await on.press("g")
         await on.press("j", "j", "space")
         on.annotate.timeline.set_filter([4, 5, 8])

@@ -182,6 +182,7 @@ def judge_input_from_workspace(
     order_of: Callable[[str], Order] = no_orders,
     which: Which = "first",
     traces: Container[str] | None = None,
+    viewer: str | None = None,
 ) -> JudgeInput:
     """Read the verdicts of a judge and of its reference: the gold, or an annotator's passes.
 
@@ -193,6 +194,7 @@ def judge_input_from_workspace(
         order_of: Returns the order of a trace's spans, by the trace's id.
         which: The pass of the annotator that counts; the gold always rests on last passes.
         traces: The ids of the traces whose labels by people may be shown; None for all.
+        viewer: The annotator for whom the figures are, whose own answers always count.
 
     Raises:
         WorkspaceError: There is no such judge, or ``against`` is no person.
@@ -239,7 +241,7 @@ def judge_input_from_workspace(
         reviews=tuple(
             review
             for review in workspace.reviews(taxonomy=ref, pass_number=None)
-            if traces is None or review.trace_id in traces
+            if traces is None or review.trace_id in traces or review.annotator == viewer
         ),
         examples=workspace.unmeasured_traces(judge),
         unlabelled=frozenset(judged_modes.keys() - _labelled_traces(passes_of_people, against)),

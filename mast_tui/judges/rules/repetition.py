@@ -123,8 +123,9 @@ def _block_finding(walk: Walk, block: Sequence[_Repetition]) -> Finding:
         MODE,
         (calls[0].index, calls[-1].last_index),
         calls[0].quote(),
-        f"{numbers}: the same call as {', '.join(first_numbers[:_MOST_LISTED])}, with the same "
-        f"answer, and no change in between ({times}).",
+        f"{numbers}: {'' if len(first_numbers) == 1 else 'each '}the same call as "
+        f"{' or '.join(first_numbers[:_MOST_LISTED])}, with the same answer, and no change in "
+        f"between ({times}).",
         max(chain.confidence for chain in chains),
     )
 

@@ -655,7 +655,7 @@ class Suggestions(ScreenPart):
         mode = taxonomy.mode(slug)
         digits = " ".join(taxonomy.keys_of(mode))
         keys = f"{self._key_of('annotate.absent')} {digits}"
-        return f" · {keys}: {mode.code} absent in the whole trace"
+        return f" · press {keys} to mark {mode.code} absent"
 
     def _select_after(self, answered: Suggestion, index: int) -> None:
         """Select the suggestion that follows an answered one, if any is pending.

@@ -80,7 +80,7 @@ LEGEND: Final[Mapping[Where, Sequence[HelpSection]]] = MappingProxyType(
                         f"{_MINE}2  +2",
                         "Two of your labels on one span; two more marks that do not fit",
                     ),
-                    ("occurs 3×", "The steps that begin here occur 3 times"),
+                    ("3× in a row", "The steps that begin here occur 3 times in a row"),
                     ("… at once", "'3 calls at once': 3 equal calls in one step"),
                     ("⋮", "Steps that are folded or filtered out"),
                 ),

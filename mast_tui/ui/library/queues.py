@@ -63,7 +63,7 @@ QUEUES: Final[Mapping[QueueName, _QueueTexts]] = {
     QueueName.MINE: _QueueTexts("m", "mine to do", "Nothing is left for you to do."),
     QueueName.DISAGREEMENTS: _QueueTexts(
         "P",  # a capital, because looking is recorded
-        "disagreements about a mode",
+        "another annotator disagrees with me",
         "No one who has finished the same traces as you disagrees with you about a mode.",
         "disagreements",
     ),
@@ -82,7 +82,7 @@ QUEUES: Final[Mapping[QueueName, _QueueTexts]] = {
     ),
     QueueName.WORTH: _QueueTexts(
         "w",
-        "most worth labelling, by a judge",
+        "chosen as most worth labelling",
         "No trace that was chosen as most worth labelling is left for you.\n\n"
         "The owner of a study chooses them: mast-tui study add --sample N --judge NAME.",
         "most worth labelling",
@@ -374,8 +374,15 @@ class CurrentQueue:
 
     def changed(self) -> None:
         """Read the queue again, because something was finished or set up."""
-        # A list of disagreements may have new traces now, so it is shown only after a new question.
+        self.ask_before_showing()
+        self.read_again()
+
+    def ask_before_showing(self) -> None:
+        """Ask once more before a list of disagreements is shown, as it may have new traces."""
         self._sizes.clear()
+
+    def read_again(self) -> None:
+        """Read the queue again."""
         opened = self._screen.mast.opened
         if opened is not None and self._screen.is_mounted:
             self._start_reading(opened)
@@ -429,9 +436,10 @@ class CurrentQueue:
             if name is QueueName.SAMPLE:
                 self._ask_for_sample(opened)
             elif name in REVEALING_QUEUES and name not in self._sizes:
+                who = "a judge" if name is QueueName.JUDGE else "others"
                 self._screen.mast.ask_key(
                     "Show the disagreements?",
-                    "The list shows answers of others on traces that you have finished. Looking is "
+                    f"The list shows answers of {who} on traces that you have finished. Looking is "
                     "recorded, and you can no longer undo the finish of these traces.",
                     (("y", "show them"), ("n", "leave them hidden")),
                     {"y": choose_queue},

@@ -10,6 +10,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
+from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from mast_tui.safe_text import one_line
@@ -226,7 +227,7 @@ class LibraryScreen(MainScreen):
         await self._read_view()
         await self.mast.trace_queue.count_finished()
         self.refresh_rows()
-        self.queue.changed()
+        self.queue.read_again()
 
     async def _read_view(self) -> None:
         opened = self.mast.opened
@@ -531,7 +532,7 @@ class LibraryScreen(MainScreen):
         if row is not None and not self.table.cursor and not self.queue.is_ready:
             self._opens_first = True
             back = self.mast.key_of("everywhere.back")
-            self.hints.say(f"Still loading; your first trace opens then · {back} cancels")
+            self.hints.say(f"Still loading; then the first of the queue opens · {back} cancels")
         elif row is not None:
             self.mast.go(ShowTrace(self.mast.catalog.traces[row.trace_id]))
         elif self.table.trouble is not None:
@@ -547,6 +548,8 @@ class LibraryScreen(MainScreen):
 
     def on_screen_suspend(self) -> None:
         """Open no trace below a dialog that has opened meanwhile, and drop the keys for it."""
+        if not isinstance(self.app.screen, ModalScreen):
+            self.queue.ask_before_showing()
         if self._opens_first:
             self.mast.input_queue.resume()
             self._opens_first = False
@@ -719,12 +722,14 @@ class LibraryScreen(MainScreen):
         """Show the result of the judge, and read the labels again."""
         message.show_in(self.hints)
         if message.done:
+            self.queue.ask_before_showing()
             self._labels_changed()
 
     def show_changes_of_others(self) -> None:
         """Read the labels again, because another window or program has written."""
         # With another number of widgets, the screen is being opened or closed.
         if self.is_current and len([*self.walk_children()]) == self._widget_count:
+            self.queue.ask_before_showing()
             self._labels_changed()
 
     def action_undo(self) -> None:

@@ -166,9 +166,11 @@ class JudgeFigures:
 
     def source_traces(self, sources: Sources) -> ComparedTraces | None:
         """Return the source traces of a figure; None without figures."""
-        if self.judge_input is None or self.confusion is None:
+        if self.judge_input is None or self.confusion is None or self.report is None:
             return None
-        return compare_judge(self.judge_input, self.confusion, sources.modes)
+        reference = replace(self.judge_input.reference, name=against_words(self.report))
+        named_input = replace(self.judge_input, reference=reference)
+        return compare_judge(named_input, self.confusion, sources.modes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,13 +320,12 @@ class AgreementScreen(ReportScreen):
             if report is None:
                 return ("Agreement",)
             sides_text = f"{judge_name(report.judge)} against {one_line(against_words(report))}"
-            # Gold has no single pass.
-            return (
-                "Agreement",
-                sides_text,
-                f"{counted(report.count('compared'), 'trace')} compared",
-                pass_text if report.gold is None else gold_words(report.gold),
-            )
+            compared_count = report.count("compared")
+            parts = ("Agreement", sides_text, f"{counted(compared_count, 'trace')} compared")
+            if report.gold is None:
+                return (*parts, pass_text)
+            # Gold has no single pass, and no sources to name without a compared verdict.
+            return (*parts, gold_words(report.gold)) if compared_count else parts
         agreement = None if self.people is None else self.people.report
         if agreement is None:
             return ("Agreement",)
@@ -755,6 +756,7 @@ def _judge_input(
         order_of=order_of,
         which=passes,
         traces=visible_ids,
+        viewer=opened.annotator,
     )
 
 
@@ -876,11 +878,10 @@ def seen_text(report: JudgeReport, key_of: KeyOf) -> str:
     seen_count = report.table("judge_left_out").count("judge_seen")
     if not seen_count:
         return ""
-    against = one_line(against_words(report))
     if not report.table("judge_pooled").count("n"):
         return (
-            f"0 compared: all verdicts of {against} were given with suggestions on screen; {key} "
-            "counts them."
+            "0 compared: all verdicts of people here were given with suggestions on screen; "
+            f"{key} counts them."
         )
     verdicts = counted(seen_count, "verdict")
     undecided_count = report.table("judge_left_out").count("unresolved")

@@ -21,7 +21,7 @@ from textual.widgets import Static
 from mast_tui.adjudication import take_on
 from mast_tui.errors import MastError
 from mast_tui.figures.record import Sources
-from mast_tui.labels import GOLD
+from mast_tui.labels import GOLD, annotator_kind
 from mast_tui.reports.model import Note, Report, ReportSection, Row, Table
 from mast_tui.safe_text import one_line
 from mast_tui.session import VisibleWork, visible_work
@@ -293,7 +293,7 @@ class ReportScreen(TablesScreen):
             finished_work: set[object] = {
                 (a_pass.annotator, a_pass.trace_id, a_pass.number, a_pass.finished_at)
                 for a_pass in workspace.passes(taxonomy=ref)
-                if a_pass.finished
+                if a_pass.finished and annotator_kind(a_pass.annotator).is_person
             }
             for trace_id, decisions in workspace.all_decisions(ref).items():
                 finished_work |= {

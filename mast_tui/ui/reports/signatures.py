@@ -796,8 +796,8 @@ def _no_labels_text(signatures: Signatures, key_of: KeyOf) -> str:
         )
     if signatures.choice.labels == GOLD:
         return (
-            "No one has finished a trace yet, so there is no gold.\n\n"
+            "No finished trace counts for you yet, so there is no gold.\n\n"
             f"{key_of('annotate.finish')} finishes an open trace; mast-tui import adds labels from "
             "files."
         )
-    return f"{name} has finished no trace under this taxonomy."
+    return f"No trace that {name} has finished counts for you yet."

@@ -559,7 +559,7 @@ class TimelineLines(VirtualLines):
         are_calls_at_once = (
             run.period == 1 and self.open_trace.span(index).kind is SpanKind.TOOL_CALL
         )
-        return f"{run.times} calls at once" if are_calls_at_once else f"occurs {run.times}×"
+        return f"{run.times} calls at once" if are_calls_at_once else f"{run.times}× in a row"
 
     def _indexed_parts(self, row: int, span: Span | None = None) -> tuple[str, str]:
         """Return the tag and the time bar of a row; both come from the background index.
