@@ -34,6 +34,7 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 FOLDER: Final = ROOT / "docs" / "json"
 
 COMMANDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "import": ("import sample_traces/workspace.jsonl --format jsonl --json",),
     "agree": ("agree --judge rules --against mira --json", "agree --judge rules --json"),
     "export": (
         "export --format gold -o gold.json --json",
@@ -50,7 +51,7 @@ COMMANDS: Final[Mapping[str, tuple[str, ...]]] = {
         "report --by all --labels mira --bill --json",
     ),
 }
-"""The commands whose documents show the fields, by table."""
+"""The commands whose documents show the fields, by table. They run in this order."""
 
 
 _REPEATED: Final[Mapping[tuple[str, str], str]] = {
@@ -157,7 +158,6 @@ def sample_documents() -> dict[str, list[object]]:
     """Run the commands on the samples and return what they print, by table."""
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(ROOT / "sample_traces", Path(folder) / "sample_traces")
-        _run("import sample_traces/workspace.jsonl --format jsonl", folder)
         return {
             table: [
                 document
