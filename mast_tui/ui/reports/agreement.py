@@ -57,13 +57,12 @@ from mast_tui.ui.reports.screen import (
     Listing,
     Page,
     ReportScreen,
-    hidden_traces_text,
     stop_when,
     visible_labels,
 )
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.suggestion_wording import judge_name
-from mast_tui.ui.wording import counted, joined
+from mast_tui.ui.wording import counted, hidden_traces_text, joined
 from mast_tui.workspace import Workspace
 
 PassChoice = Literal["first", "last"]

@@ -680,22 +680,4 @@ def visible_labels(
     )
 
 
-def hidden_traces_text(count: int, key: str) -> str:
-    """Return a hint that traces are hidden, with the key that shows them.
-
-    The text is the same for finished traces that wait for a retest, because the annotator must not
-    know them.
-
-    Args:
-        count: The number of traces.
-        key: The key that shows them.
-    """
-    traces = counted(count, "trace is", "traces are")
-    pronoun = "it" if count == 1 else "them"
-    return (
-        f"{traces} hidden from you: finish your work on {pronoun}, or {key} shows {pronoun} to you "
-        "as adjudicator"
-    )
-
-
 HIDDEN_TEXT: Final = "The labels of others on these traces are hidden from you."

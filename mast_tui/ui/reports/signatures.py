@@ -54,7 +54,6 @@ from mast_tui.ui.reports.screen import (
     Listing,
     Page,
     ReportScreen,
-    hidden_traces_text,
     stop_when,
     visible_labels,
 )
@@ -67,7 +66,7 @@ from mast_tui.ui.reports.signature_traces import (
 )
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.suggestion_wording import judge_name
-from mast_tui.ui.wording import counted, trace_names
+from mast_tui.ui.wording import counted, hidden_traces_text, trace_names
 from mast_tui.workspace import Workspace
 
 FIELDS: Final = ("model", "system", "benchmark", "version", "reader", "all")
