@@ -314,7 +314,8 @@ class ReportScreen(TablesScreen):
         if change_count:
             key = self.mast.key_of(f"{self.where}.anew")
             self.hints.say(
-                f"Not in these figures: {change_count:,} finished or decided since · "
+                "Not in these figures: "
+                f"{counted(change_count, 'new pass or decision', 'new passes or decisions')} · "
                 f"{key} counts again"
             )
 
@@ -373,7 +374,7 @@ class ReportScreen(TablesScreen):
         if omitted_count:
             self.notify(
                 f"{counted(omitted_count, 'trace')} excluded: you have begun to label "
-                f"{'it' if omitted_count == 1 else 'them'}; finish first",
+                f"{'it' if omitted_count == 1 else 'them'}; finish your work there first",
                 markup=False,
             )
 
