@@ -257,7 +257,7 @@ class SideBySideScreen(DetailScreen):
                 pair_list.move_to(row)
                 return
             row += step
-        self.hints.say("No other difference in what the agents do that way")
+        self.hints.say(f"No {'later' if step > 0 else 'earlier'} difference in what the agents do")
 
     def action_open(self, side: str = "a") -> None:
         """Open run ``a`` or ``b`` at the step under the cursor."""
