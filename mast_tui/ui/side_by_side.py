@@ -168,7 +168,7 @@ class SideBySideScreen(DetailScreen):
                 read_fully(trace)
             return align(self._a, self._b)
         except OSError as error:
-            raise MastError(f"They cannot be compared: {error.strerror or error}") from error
+            raise MastError(f"The runs cannot be compared: {error.strerror or error}") from error
 
     def _show_alignment(self, alignment: RunAlignment) -> None:
         """Show the summary and the pairs, and move to the fork."""
