@@ -131,7 +131,7 @@ class Saturation:
             quiet_text = counted(self.since_last_new, "trace").removeprefix("1 ")
             return f"{text}; no new failure in the last {quiet_text}"
         if trace_count > LAST_TRACES:
-            return f"{text}; {self.new_in_last(LAST_TRACES)} new in the last {LAST_TRACES}"
+            return f"{text}; {self.new_in_last(LAST_TRACES)} new in the last {LAST_TRACES} traces"
         return text
 
     @property

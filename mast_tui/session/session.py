@@ -457,7 +457,7 @@ class Session:
         is_repeated = not labels and change.state.verdicts.get(mode) is value
         change.set_verdict(mode, None if is_repeated else value)
         if not change.changes_something:
-            return Change(f"{self._messages.mode(mode)} has no verdict already", mode)
+            return Change(f"{self._messages.mode(mode)} already has no verdict", mode)
         return self._commit_change(change)
 
     def note_span(self, key: str, text: str) -> Change:
@@ -556,7 +556,8 @@ class Session:
         if change.changes_something:
             return self._commit_change(change)
         last = suggestions[-1]
-        return Change("already answered like this", last.mode, last.target, last.evidence_key)
+        message = "the suggestion already has this answer"
+        return Change(message, last.mode, last.target, last.evidence_key)
 
     def mark_read(self, keys: Iterable[str], ranges: Iterable[range] = ()) -> None:
         """Record that spans were read, unless they are recorded already or the pass is frozen.
@@ -874,7 +875,7 @@ class Session:
             is_person = annotator_kind(self.annotator).is_person
             use_in_gold = ", the gold (final labels) your last" if is_person else ""
             message = (
-                f"{result.message} · the trace is open again: finish it once more, or undo · "
+                f"{result.message} · the trace is unfinished again: finish it again, or undo · "
                 f"agreement counts your first finish{use_in_gold}"
             )
             result = structs.replace(result, message=message)

@@ -322,7 +322,7 @@ def sample_texts(study: Study) -> list[str]:
     lines = []
     for draw in study.draws:
         subject = "a" if len(study.batches) == 1 else f"batch {draw.batch_number + 1} is a"
-        method = f", spread evenly over {', '.join(draw.strata)}" if draw.strata else ""
+        method = f", each {' × '.join(draw.strata)} with its share" if draw.strata else ""
         if draw.chances:
             method = f", preferring traces on which {draw.judge} is least certain"
         lines.append(

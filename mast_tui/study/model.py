@@ -371,7 +371,7 @@ _TITLES_OF_FIXED_FIELDS: Final = {
     "per_trace": "the number of annotators per trace",
     "overlap": "the overlap",
     "seed": "the seed",
-    "blind": "blind or suggestions shown",
+    "blind": "the visibility (blind or suggestions shown)",
     "withheld": "the share without suggestions",
     "open_modes": "the handling of open modes",
 }

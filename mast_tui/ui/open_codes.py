@@ -62,12 +62,12 @@ def no_codes_text(key_of: KeyOf) -> str:
     """Return the text shown without open codes, which explains how to write one."""
     return (
         "There are no open codes yet.\n\n"
-        "In a trace 0 0 labels a failure that no mode describes, and asks for its description; "
+        "In a trace, 0 0 labels a failure that no mode describes, and asks for its description; "
         f"{key_of('annotate.note')} writes a note on a span without a "
         "label. A #word in the text is a tag.\n"
         "This screen groups similar texts, and "
         f"{key_of('open_codes.new_mode')} makes a mode of a group.\n\n"
-        "Texts of others appear once you have finished the trace."
+        "The texts of others on a trace appear once you have finished it."
     )
 
 
@@ -330,9 +330,9 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
             key = self.mast.key_of("open_codes.search")
             if self._search_text:
                 needle = one_line(self._search_text)
-                self.hints.say(f"{count} with {needle}: {key} and an empty line show all")
+                self.hints.say(f"{count} with “{needle}”: {key} and an empty line show all")
             else:
-                self.hints.say(f"All are shown: {count}")
+                self.hints.say(f"All shown: {count}")
 
         dialog = NoteScreen(
             "Search notes and open codes", self._search_text, question="Words, or a #tag"
@@ -374,14 +374,16 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
                 ask_again()
                 return
             self._marked_codes = {}
-            self.hints.say(f"#{tag} {'on' if is_added else 'off'} {place_count_text}")
+            self.hints.say(
+                f"#{tag} {'added to' if is_added else 'removed from'} {place_count_text}"
+            )
             self.read_rows(opened)
 
         self.mast.ask_to_write(
             partial(
                 NoteScreen,
                 f"Tag {place_count_text}",
-                question="A tag for all of them; a tag that all have is removed",
+                question="The tag to add to all of them, or to remove if all have it",
                 check=checked_tag,
             ),
             lambda tag, ask_again: self.writes.do(partial(toggle_entered_tag, tag, ask_again)),
@@ -401,7 +403,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
             setup = configured_setup(opened.taxonomy, read_judge_configuration())
             cost_text = grouping_notice(setup, texts)
         except MastError as error:
-            self.hints.say(f"{one_line(str(error))}; groups go by words", error=True)
+            self.hints.say(f"{one_line(str(error))}; the groups are unchanged", error=True)
             return
         name = model_name(setup)
         answers = [("y", f"send them and ask {name}"), ("n", "send nothing")]
@@ -509,14 +511,14 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         file = folder / f"{new_taxonomy.id}-{new_taxonomy.version}.toml"
 
         def make_mode() -> None:
-            self.hints.say("Carrying everything over …")
+            self.hints.say("Carrying all labels over …")
             self._make_mode(opened, new_taxonomy, mode.slug, codes, file)
 
         self.mast.ask_key(
             f"{mode.code} {mode.name}",
             f"{counted(len(codes), 'place')} become its first labels, under {new_taxonomy.ref}. "
             f"All other labels are carried over unchanged; {taxonomy.ref} stays. "
-            "It can be undone.",
+            "This can be undone.",
             (("y", "make it"), ("n", "leave it")),
             {"y": make_mode},
             default=None,

@@ -168,7 +168,7 @@ class SideBySideScreen(DetailScreen):
                 read_fully(trace)
             return align(self._a, self._b)
         except OSError as error:
-            raise MastError(f"They cannot be compared: {error.strerror or error}") from error
+            raise MastError(f"The runs cannot be compared: {error.strerror or error}") from error
 
     def _show_alignment(self, alignment: RunAlignment) -> None:
         """Show the summary and the pairs, and move to the fork."""
@@ -257,7 +257,7 @@ class SideBySideScreen(DetailScreen):
                 pair_list.move_to(row)
                 return
             row += step
-        self.hints.say("No other difference in what the agents do that way")
+        self.hints.say(f"No {'later' if step > 0 else 'earlier'} difference in what the agents do")
 
     def action_open(self, side: str = "a") -> None:
         """Open run ``a`` or ``b`` at the step under the cursor."""

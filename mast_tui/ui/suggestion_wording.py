@@ -149,7 +149,9 @@ def _evidence_lines(evidence: Evidence, index_of: IndexOf) -> Iterator[Suggestio
             f"the quote is {position}"
         )
     if evidence.match is Match.FUZZY:
-        yield SuggestionLine(f"{REWORDED} quote found in other words, which were not compared")
+        yield SuggestionLine(
+            f"{REWORDED} quote found in other words; the wordings were not compared"
+        )
     elif evidence.match is Match.IN_PARTS:
         yield SuggestionLine(f"{IN_PARTS} quote in parts: the text between them is left out")
         if evidence.wording is not None:

@@ -219,7 +219,9 @@ class TextualApp(App[None]):
             return
         if os.getpgrp() == os.getsid(0):
             # Only a shell could continue the process.
-            self.notify("No shell has started the app, so nothing could continue it.")
+            self.notify(
+                "The app cannot be suspended: no shell has started it and could continue it"
+            )
             return
         self.app_suspend_signal.publish(self)
         os.killpg(0, signal.SIGTSTP)  # the driver restores the terminal, and then stops
@@ -236,7 +238,7 @@ class TextualApp(App[None]):
         else:
             driver._mouse = True
             driver._enable_mouse_support()
-            self.notify("The mouse is the app's again")
+            self.notify("The app handles the mouse again")
 
 
 RESTORING_SEQUENCES: Final = (

@@ -98,6 +98,24 @@ def joined(names: Sequence[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
+def hidden_traces_text(count: int, key: str) -> str:
+    """Return a hint that traces are hidden, with the key that shows them.
+
+    The text is the same for finished traces that wait for a retest, because the annotator must not
+    know them.
+
+    Args:
+        count: The number of traces.
+        key: The key that shows them.
+    """
+    traces = counted(count, "trace is", "traces are")
+    pronoun = "it" if count == 1 else "them"
+    return (
+        f"{traces} hidden from you: finish your work on {pronoun}, or {key} shows {pronoun} to you "
+        "as adjudicator"
+    )
+
+
 def short_count(number: int) -> str:
     """Return a number in at most five characters: ``812``, ``4.1k``, ``812k``, ``1.2M``."""
     if number < 1_000:

@@ -692,7 +692,9 @@ class WebServer:
         )
         app = await self.apps.open(key, launch)
         if app is None:
-            raise web.HTTPServiceUnavailable(text=f"The server already runs {RUNNING_APPS} apps.")
+            raise web.HTTPServiceUnavailable(
+                text=f"The server runs {RUNNING_APPS} apps, its limit; close one and try again."
+            )
         socket = web.WebSocketResponse(
             heartbeat=15, timeout=_CLOSE_SECONDS, max_msg_size=_LONGEST_MESSAGE
         )

@@ -100,7 +100,7 @@ def _damaged_registers(stored: Connection) -> Iterator[DamagedRow]:
     table = schema.annotators
     for name, kind in stored.execute(select(table.c.name, table.c.kind).order_by(table.c.name)):
         if not kind_fits_name(kind, name):
-            yield DamagedRow("annotators", name, f"{kind!r} is not the kind of this name")
+            yield DamagedRow("annotators", name, f"the kind {kind!r} does not fit the name")
 
 
 def _state_differences(

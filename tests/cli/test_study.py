@@ -140,7 +140,7 @@ def test_settings_that_figures_depend_on_are_fixed_once_a_trace_is_finished(cli:
         (("--annotators", "alice,bob,eve"), "the annotators"),
         (("--overlap", 0.5), "the overlap"),
         (("--per-trace", 1, "--seed", 8), "the number of annotators per trace and the seed"),
-        (hidden, "blind or suggestions shown and the share without suggestions"),
+        (hidden, "the visibility (blind or suggestions shown) and the share without suggestions"),
         (("runs/run0.json",), "the traces added before"),
     ):
         check_refused(*options, message=settings)

@@ -257,6 +257,6 @@ def test_control_z_needs_a_shell(home: Path) -> None:
     with in_a_shell(home) as terminal:
         terminal.until("alice")
         terminal.press("\x1a")
-        terminal.until("No shell has started the app")
+        terminal.until("no shell has started it")
         terminal.press("Q")
         check_left(terminal, home, 0)

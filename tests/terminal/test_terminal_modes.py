@@ -26,7 +26,7 @@ def path(home: Path) -> Path:
 def test_the_mouse_is_released_and_captured_again(path: Path, home: Path) -> None:
     with Terminal(str(path), "--annotator", "mira", home=home) as app:
         app.until("Timeline")
-        for switch, message in (("l", "selects and copies"), ("h", "is the app's again")):
+        for switch, message in (("l", "selects and copies"), ("h", "handles the mouse again")):
             del app.raw[:]
             app.press(F6)
             app.until(message)

@@ -245,14 +245,14 @@ async def test_new_finishes_are_announced_and_counted_on_request(finished: TeamD
         assert cells(on, "1.3")["n"] == "2"
         finished.label("alice", "three", {})
         finished.label("bob", "three", {}, finish=False)
-        await on.until(lambda: "decided since" in last_message(on))
-        assert last_message(on).startswith("Not in these figures: 1 finished or decided since")
+        await on.until(lambda: "new pass" in last_message(on))
+        assert last_message(on).startswith("Not in these figures: 1 new pass or decision")
         finished.label("bob", "three", {})
-        await on.until(lambda: "2 finished or decided since" in last_message(on))
+        await on.until(lambda: "2 new passes or decisions" in last_message(on))
         assert cells(on, "1.3")["n"] == "2"
         await on.press("O")
         assert cells(on, "1.3")["n"] == "3"
-        assert "decided since" not in last_message(on)
+        assert "new pass" not in last_message(on)
 
 
 @pytest.fixture

@@ -187,7 +187,7 @@ def test_edited_text_is_returned() -> None:
     ("command", "message"),
     [
         (["/no/such/editor"], "cannot be run"),
-        (python("sys.exit(3)"), "ended with 3"),
+        (python("sys.exit(3)"), "ended with exit code 3"),
         (python("p.unlink()"), "cannot be read"),
         (python("p.write_bytes(b'\\xff')"), "cannot be read"),
     ],

@@ -125,7 +125,7 @@ async def test_a_model_is_asked_after_its_estimate(small: Path, tmp_path: Path) 
             assert not server.chats
             await on.press("m")
             assert len(server.chats) == 1
-            assert f"{MODEL} has judged 1 trace · 1 found" in on.message
+            assert f"{MODEL} has judged 1 trace · 1 suggestion" in on.message
             await on.press("]")
             assert not missing(on.text, f"{MODEL}@", "decisive for the outcome")
             await on.press("a")
@@ -148,7 +148,7 @@ async def test_a_model_is_asked_for_the_decisive_step(
     with model(script) as server:
         async with stage(small, workspace=tmp_path / "w.db") as on:
             await on.press("J", key)
-            assert f"{MODEL} has judged 1 trace · 1 found" in on.message
+            assert f"{MODEL} has judged 1 trace · 1 suggestion" in on.message
             asked = len(server.chats)
             assert asked == 1 or steps
             await on.press("]")
@@ -185,7 +185,7 @@ async def test_suggestions_appear_at_once_and_cancelling_keeps_them(
             await on.send("m")
             await on.until(lambda: on.session.pending)
             assert len(on.session.pending) == 1
-            await on.until(lambda: not missing(on.text, "window 2 of", "1 found"))
+            await on.until(lambda: not missing(on.text, "window 2 of", "1 suggestion"))
             # Keys go on meanwhile, and J asks before anything is stopped.
             await on.send("j", "1")
             assert on.number == 2
@@ -293,7 +293,7 @@ async def test_blind_annotators_see_no_number_of_suggestions(small: Path, tmp_pa
         async with stage(small, workspace=tmp_path / "w.db", blind=True) as on:
             await on.press("J", "m")
             assert "has judged 1 trace" in on.message
-            assert "found" not in on.message
+            assert "suggestion" not in on.message
 
 
 async def test_the_rules_can_be_chosen(small: Path, tmp_path: Path) -> None:
@@ -319,7 +319,7 @@ async def test_the_twins_judge_is_offered(tmp_path: Path) -> None:
         assert "The twins judge has looked at 8 traces: 4 suggestions" in on.text
         assert "comparing 8 runs of 1 task" in on.text
         await on.press("J")
-        assert "t  the twins: what only the failed runs of a task do; offline  ↵" in on.text
+        assert "t  the twins: find what only failed runs of a task do; offline  ↵" in on.text
 
 
 @given(st.integers(1, 10**9))

@@ -58,7 +58,7 @@ NO_KEYS: Final = frozenset(
         "only B",
         "B \0",
         "B  \0",
-        "A → B: B is the next mode that first occurs after A. A+B: both at the same span.",
+        "A → B: B first occurs after A. A+B: both first occur at the same span.",
         "No trace that was chosen as most worth labelling is left for you."
         "\n\nThe owner of a study chooses them: mast-tui study add --sample N --judge NAME.",
     }

@@ -92,7 +92,7 @@ async def test_groups_are_searched_and_open_their_place(team: TeamDir) -> None:
         await on.press("escape")
         assert isinstance(on.app.screen, OpenCodesScreen)
         await on.press("/", *"namespace", "enter")
-        assert "1 place with namespace" in last_message(on)
+        assert "1 place with “namespace”" in last_message(on)
         assert "restarts the pod" not in on.text
         await on.press("/", *["backspace"] * 9, "enter")
         assert "restarts the pod" in on.text
@@ -107,7 +107,7 @@ async def test_tags_and_a_model_group_codes(team: TeamDir, monkeypatch: pytest.M
     async with stage(team.folder, workspace=team.workspace) as on:
         await on.press("+")
         await on.press("J")
-        assert "groups go by words" in last_message(on)
+        assert "the groups are unchanged" in last_message(on)
         await on.press("/", *"restarts", "enter")
         await on.press("j", "t")
         assert isinstance(on.app.screen, NoteScreen)

@@ -52,7 +52,7 @@ async def test_own_answers_are_counted_and_hidden_from_blind_annotators(judged: 
     async with runs_screen(judged, "alice") as on:
         assert figures(on) == ["1", "2", "—", "2"]
         await on.press("enter", "a")
-        assert "This workspace has no answer about this trace" in on.text
+        assert "This workspace has no answer of a model about this trace" in on.text
     async with runs_screen(judged, blind=True) as on:
         assert figures(on) == ["1", "hidden", "hidden", "hidden"]
         assert "hidden while you work blind" in on.text
@@ -351,10 +351,10 @@ async def test_verdicts_made_with_a_judge_count_on_request(compared_runs: TeamDi
     async with stage(compared_runs.folder, workspace=compared_runs.workspace) as on:
         await on.press("R")
         await on.press("c")
-        assert "2 verdicts decided with a judge on screen left out" in on.text
+        assert "2 verdicts decided with a judge on screen: left out" in on.text
         assert counts(on)["in gold"] == "0"
         await on.press("o")
-        assert "counted too" in on.text
+        assert "counted, so the figures are not independent" in on.text
         assert counts(on)["in gold"] == "1"
 
 

@@ -45,9 +45,9 @@ async def test_labels_are_sent_after_the_server_was_away(
         await wait_for_local_copy(on)
         with postgres.keeping_out(database):
             await on.press("j", "2", "3")
-            assert "1 waiting for the server" in on.lines[0]
+            assert "1 change waiting for the server" in on.lines[0]
             await on.press("}", "1", "1", "D", "o")
-            assert "3 waiting for the server" in on.lines[0]
+            assert "3 changes waiting for the server" in on.lines[0]
             await on.press("}", "1", "5", "u", "3", "1", "{")
             assert on.session.finished
             await on.press("{", "j", "j", "3", "3")
@@ -84,13 +84,15 @@ async def test_decisions_are_made_without_the_server(
                 not_yet.setattr(Workspace, "send_waiting", lambda _: ())
                 with postgres.keeping_out(database):
                     await on.press("1")
-                assert "1 waiting for the server" in on.lines[0]
+                assert "1 change waiting for the server" in on.lines[0]
                 assert (
                     "1.3 Step repetition: present at #3 to #8, as alice · 2 left"
                     in last_message(on)
                 )
                 await on.press("2", "0", "u")
-                assert not missing(on.lines[0], "4 waiting for the server", "2 of 3 decided")
+                assert not missing(
+                    on.lines[0], "4 changes waiting for the server", "2 of 3 decided"
+                )
                 other = Adjudication(store, MAST, trace_id, "carol")
                 assert other.decisions == ()
                 other.decide(other.gold.conflicts[0], ABSENT_CHOICE)

@@ -101,7 +101,7 @@ def test_the_protocol_is_described() -> None:
     assert not missing(text, "carol decides", "work blind")
     assisted = structs.replace(study, blind=False, withheld=0.25, retests=0.1)
     text = protocol_text(replace(view, study=assisted), "A")
-    assert "on 25% of each annotator's traces" in text
+    assert "On 25% of each annotator's traces" in text
     assert "10% of each annotator's finished traces have a retest" in text
     alone = structs.replace(study, per_trace=1, annotators=("alice",))
     text = protocol_text(replace(view, study=alone, overlap=Overlap(0, 0, 0)), "A")
@@ -194,11 +194,11 @@ def test_selections_of_traces(tmp_path: Path) -> None:
     library: list[Trace] = [team.trace(name) for name in ("one", "two", "three")]
     ids = sorted(trace.identity.trace_id for trace in library)
     (whole,) = trace_selections(library, ids, ids[:1], None)
-    assert whole.title == "the library (3)"
+    assert whole.title == "in the library (3)"
     _, few, every = trace_selections(library, ids[:1], [*ids, "elsewhere"], None)
-    assert (few.title, few.ids) == ("listed there (1)", (ids[0],))
+    assert (few.title, few.ids) == ("listed in the library (1)", (ids[0],))
     assert [trace.identity.trace_id for trace in few.traces] == ids[:1]
-    assert (every.title, every.traces) == ("all that is known (4)", ())
+    assert (every.title, every.traces) == ("in the workspace (4)", ())
     previous: Study = study_of(("x",))
     assert trace_selections(library, ids, [], previous)[0].title == "as they are (1)"
     assert trace_selections([], [], [], None) == ()
@@ -255,15 +255,15 @@ def test_invalid_fields_are_refused() -> None:
         ("annotators", " , ", "annotators: a study needs at least one"),
         ("annotators", "judge:x, b", "annotators: "),
         ("annotators", "a", "each trace needs 2 annotators"),
-        ("annotators", "a=two", "“a=two” is no weight"),
+        ("annotators", "a=two", "“a=two” is not a weight"),
         ("annotators", "a, a", "a is listed twice"),
-        ("per_trace", "two", "per trace: “two” is no whole number"),
+        ("per_trace", "two", "per trace: “two” is not a whole number"),
         ("overlap", "0.5", "overlap: write 0.5 as a percentage"),
         ("overlap", "1", "overlap: write 1 as a percentage"),
-        ("overlap", "120 %", "overlap: 120 % is more than all"),
-        ("retests", "some", "retest: “some” is no share"),
+        ("overlap", "120 %", "overlap: 120 % is more than 100 %"),
+        ("retests", "some", "retest: “some” is not a share"),
         ("withheld", "20 %", "no share of traces can be without"),
-        ("seed", "", "seed: “” is no whole number"),
+        ("seed", "", "seed: “” is not a whole number"),
     ):
         texts = {**texts_of(None, ["a", "b"]), field: text}
         with pytest.raises(MastError, match=re.escape(message)):

@@ -53,7 +53,7 @@ async def test_a_study_is_set_up_by_keys(team: TeamDir) -> None:
         await on.press("down", "down", "down", "right", "enter")
         assert not missing(
             on.text,
-            "New in this workspace: bob and carol.",
+            "New names in this workspace: bob and carol.",
             "3 traces, each labelled by every annotator.",
             "alice  3 traces",
         )
@@ -124,13 +124,15 @@ async def test_changes_are_shown_before_they_are_written(team: TeamDir) -> None:
 async def test_a_study_of_the_listed_traces(team: TeamDir) -> None:
     async with stage(team.folder, workspace=team.workspace) as on:
         await on.press("/", *"one.json", "enter", "Y", "e", *", bob", "down", "down", "space")
-        assert "listed there (1)" in on.text
+        assert "listed in the library (1)" in on.text
         await on.press("enter")
         assert "1 trace, each labelled by every annotator." in on.text
         with closing(sqlite3.connect(team.workspace)) as raw:
             raw.execute(f"CREATE TRIGGER full {DISK_IS_FULL}")
             await on.press("enter")
-            assert not missing(on.text, "alice, bob", "● listed there (1)", "the disk is full")
+            assert not missing(
+                on.text, "alice, bob", "● listed in the library (1)", "the disk is full"
+            )
             raw.execute("DROP TRIGGER full")
         await on.press("enter", "enter")
         study = study_in(team)

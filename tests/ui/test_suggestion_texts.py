@@ -91,7 +91,7 @@ def test_reworded_and_joined_quotes() -> None:
         "judge: “a b c d … e f g h”",
     )
     assert warnings(quoted(match=Match.FUZZY)) == (
-        "≈ quote found in other words, which were not compared",
+        "≈ quote found in other words; the wordings were not compared",
     )
 
 

@@ -141,7 +141,7 @@ async def test_a_judge_is_taught_by_an_example(team: TeamDir) -> None:
             await on.press("escape", "R")
             await on.press("c")
             await on.press("u")
-            assert "Back to the judge of the configuration" in last_message(on)
+            assert "The default judge is the judge of the configuration again" in last_message(on)
 
 
 async def test_a_judge_is_taught_by_guidelines(
@@ -157,11 +157,11 @@ async def test_a_judge_is_taught_by_guidelines(
             await on.press("c")
             await teach_by_guideline(on, "A restart is no mismatch")
             assert ": better (p = " in on.text
-            assert "used up" not in on.text
+            assert "had a test on some of these traces" not in on.text
             assert " chosen for earlier errors, not in TPR and TNR" in on.text
             await teach_by_guideline(on, "Not at all")
-            assert ": no better shown" in on.text
-            assert "These traces have measured 1 version before: they are used up" in on.text
+            assert ": no clear difference" in on.text
+            assert "1 earlier version had a test on some of these traces" in on.text
 
 
 async def test_a_correct_judge_has_nothing_to_learn(team: TeamDir) -> None:

@@ -45,9 +45,9 @@ def test_the_answer_page_has_sections_under_headings() -> None:
     assert page.text.split("\n") == [
         *("Expected actions (2)", "1. book", "     seat: 4", "     who: Ann", "2. pay", ""),
         *("Reference answer", "target: 12", ""),
-        *("Scores on the way", "#5: wrong", "gone: right", ""),
+        *("Scores of steps", "#5: wrong", "gone: right", ""),
         *("Tests (1)", "passed:", "a", "b", ""),
-        *("What else the benchmark keeps", 'tags: ["x"]'),
+        *("Other data of the benchmark", 'tags: ["x"]'),
         *("needs:", "- " + "a b " * 12, "- " + "c d " * 12),
     ]
     headings = [page.text[p.start : p.end] for p in page.parts if p.name == "heading"]

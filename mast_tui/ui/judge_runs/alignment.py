@@ -60,7 +60,7 @@ class VersionTest:
         p_value = pooled.value("p_value")
         if p_value is None:
             return "no verdict to compare"
-        return "no better shown" if p_value > SIGNIFICANCE_LEVEL else _direction(pooled)
+        return "no clear difference" if p_value > SIGNIFICANCE_LEVEL else _direction(pooled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,8 +214,8 @@ def version_test_text(alignment: JudgeAlignment) -> str:
     parent_name = alignment.version.parent.removeprefix("judge:")
     if test is None:
         return (
-            f"A version of {parent_name}. No test: neither has judged held-out traces with gold "
-            "(mast-tui study set --split keeps some apart)."
+            f"A version of {parent_name}. Not tested: both must judge the same held-out traces, "
+            "and these need gold (mast-tui study set --split holds traces out)."
         )
     pooled = test.result.table("judges_pooled")
     version_right = pooled.count("both_right") + pooled.count("only_first_right")
@@ -224,14 +224,14 @@ def version_test_text(alignment: JudgeAlignment) -> str:
     p_text = "" if p_value is None else f" (p = {p_value:.3g})"
     traces_text = counted(test.result.table("judges").count("traces"), "held-out trace")
     sentences = [
-        f"A version of {parent_name}, on {traces_text}: {parent_right} of "
-        f"{pooled.count('n')} verdicts right before, {version_right} now: {test.verdict}{p_text}.",
+        f"A version of {parent_name}. Right verdicts on {traces_text}: {version_right} of "
+        f"{pooled.count('n')} (before: {parent_right}): {test.verdict}{p_text}.",
         *_changed_modes_sentences(test.result),
     ]
     if test.earlier:
         sentences.append(
-            f"These traces have measured {counted(test.earlier, 'version')} before: they are used "
-            "up, and this figure may be too high. Only new traces show how good it is."
+            f"{counted(test.earlier, 'earlier version')} had a test on some of these traces, so "
+            "this result may look too good. Only new traces show how good the version is."
         )
     return " ".join(sentences)
 
@@ -253,7 +253,7 @@ def _changed_modes_sentences(result: JudgeComparison) -> Iterator[str]:
     if changed_modes:
         further_count = len(changed_modes) - MOST_NAMED
         further_text = f", and {further_count} more" if further_count > 0 else ""
-        yield f"By mode, adjusted: {', '.join(changed_modes[:MOST_NAMED])}{further_text}."
+        yield f"By mode, with adjusted p: {', '.join(changed_modes[:MOST_NAMED])}{further_text}."
 
 
 def reason_lines(opened: OpenWorkspace, comparison: RunComparison, case: Case) -> list[str]:

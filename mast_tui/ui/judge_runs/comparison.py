@@ -63,7 +63,7 @@ from mast_tui.ui.widgets.virtual_lines import (
     name_width,
     sign_column,
 )
-from mast_tui.ui.wording import counted, place_text, plain_title
+from mast_tui.ui.wording import counted, hidden_traces_text, place_text, plain_title
 from mast_tui.workspace import Run, Workspace
 from mast_tui.workspace.events.model import now
 from mast_tui.workspace.registers.hold_out import TracePart, trace_part
@@ -484,16 +484,16 @@ def comparison_summary(comparison: RunComparison, key_of: KeyOf) -> str:
     if comparison.seen_verdict_count:
         treatment = f"left out ({key_of('comparison.seen')} counts them)"
         if comparison.counts_seen_verdicts:
-            treatment = "counted too: no independent figure"
+            treatment = "counted, so the figures are not independent"
         verdicts = counted(comparison.seen_verdict_count, "verdict")
-        parts.append(f"{verdicts} decided with a judge on screen {treatment}")
+        parts.append(f"{verdicts} decided with a judge on screen: {treatment}")
     if comparison.alignment.held_out:
         parts.append(f"{comparison.alignment.held_out} held out")
     chosen_count = len(comparison.alignment.unmeasured & comparison.work_by_trace.keys())
     if chosen_count:
         parts.append(f"{chosen_count} chosen for earlier errors, not in TPR and TNR")
     if comparison.alignment.is_default:
-        parts.append(f"the judge that {key_of('runs.judge')} asks")
+        parts.append(f"the default judge ({key_of('runs.judge')} asks it)")
     lines = [" · ".join(parts), version_test_text(comparison.alignment)]
     return "\n".join(line for line in lines if line)
 
@@ -509,8 +509,8 @@ def empty_comparison_text(comparison: RunComparison, key_of: KeyOf, *, gold: boo
     if gold:
         lines = [
             "No trace of this run has gold that you may see and that is independent.\n",
-            f"Gold is what people have finished ({key_of('annotate.finish')}) and settled "
-            f"({key_of('everywhere.adjudicate')}) on the same traces.",
+            f"A trace has gold once people have finished it ({key_of('annotate.finish')}) and its "
+            f"conflicts are resolved ({key_of('everywhere.adjudicate')}).",
         ]
     else:
         lines = [
@@ -519,20 +519,21 @@ def empty_comparison_text(comparison: RunComparison, key_of: KeyOf, *, gold: boo
             "of the library.",
         ]
     if comparison.example_count:
-        lines.append(
-            f"{comparison.example_count} left out: their text stood as examples in a prompt."
+        traces_text = counted(
+            comparison.example_count, "trace is an example", "traces are examples"
         )
+        lines.append(f"Left out: {traces_text} in a prompt.")
     if comparison.hidden_count:
-        lines.append(
-            f"{comparison.hidden_count} hidden from you until you have finished them, or see them "
-            f"as adjudicator ({key_of('everywhere.signatures')}, then {key_of('signatures.look')})."
-        )
+        keys = f"{key_of('everywhere.signatures')}, then {key_of('signatures.look')},"
+        lines.append(f"{hidden_traces_text(comparison.hidden_count, keys)}.")
     lines += ["", f"{key_of('everywhere.back')} goes back."]
     return "\n".join(lines)
 
 
 GOLD_ACTIONS: Final = ("wrong", "guideline", "teach", "default", "seen")
 """The actions that only a comparison with gold has."""
+
+ONLY_WITH_GOLD: Final = "This key works only in a comparison with gold"
 
 
 class ComparisonScreen(OpensTraces):
@@ -754,7 +755,7 @@ class ComparisonScreen(OpensTraces):
     def action_seen(self) -> None:
         """Count the verdicts that were decided with a judge on screen, or leave them out."""
         if not self._with_gold:
-            self.hints.say("This is only for a comparison with gold")
+            self.hints.say(ONLY_WITH_GOLD)
         elif self._comparison is not None and not self._comparison.seen_verdict_count:
             self.hints.say("No verdict was decided with a judge on screen")
         else:
@@ -768,7 +769,7 @@ class ComparisonScreen(OpensTraces):
         """
         case = self.cases.row
         if not self._with_gold:
-            self.hints.say("Here judges are compared, not people")
+            self.hints.say(ONLY_WITH_GOLD)
         elif case is None or self.pane is not self.cases:
             key = self.mast.key_of("comparison.pane")
             self.hints.say(f"Choose a trace in the lower list first: {key} goes there")
@@ -787,7 +788,7 @@ class ComparisonScreen(OpensTraces):
             return
         mode = self.mast.taxonomy.mode(case.mode)
         is_missed = case.outcome is PresentSide.SECOND  # only the gold says present
-        title = f"Why is {mode.code} {'missed' if is_missed else 'not shown'} here?"
+        title = f"Why is {mode.code} {'present' if is_missed else 'absent'} here?"
         previous_reason = comparison.alignment.mistake_reasons.get((case.trace_id, case.mode), "")
         self._ask_text(title, previous_reason, partial(self._mark_mistake, case))
 
@@ -864,7 +865,7 @@ class ComparisonScreen(OpensTraces):
         def write_previous_default(opened: OpenWorkspace) -> str:
             judge = restore_default(opened.workspace, opened.taxonomy.ref)
             name = "the judge of the configuration" if judge is None else judge_name(judge)
-            return f"Back to {name}"
+            return f"The default judge is {name} again"
 
         self._change_and_compare(write_previous_default)
 
@@ -897,7 +898,7 @@ def _write_guideline(mode: str, opened: OpenWorkspace, text: str) -> str:
     if not text.strip():
         return "No guideline was written"
     GuidelineBook(opened.workspace, opened.taxonomy, opened.annotator).write(mode, text)
-    return "Written down: the next version of the judge reads it"
+    return "Saved: the next version of the judge reads it"
 
 
 def evidence_of(case: Case, order: Order) -> TraceLocation:

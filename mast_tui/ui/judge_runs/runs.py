@@ -342,8 +342,8 @@ def answers_text(answers: Sequence[Asked]) -> str:
     """
     if not answers:
         return (
-            "This workspace has no answer about this trace. Rules give none, and the answers of a "
-            "run on another machine stay there."
+            "This workspace has no answer of a model about this trace. The rules judge asks no "
+            "model, and the answers of a run on another machine stay there."
         )
     parts = []
     for number, request in enumerate(answers, 1):
@@ -786,7 +786,7 @@ class RunsScreen(TableScreen[RunView]):
         elif marked_view.run.taxonomy != view.run.taxonomy:
             self.hints.say("Runs with different taxonomies cannot be compared", error=True)
         elif marked_view.run.judge == view.run.judge:
-            self.hints.say("Both runs are of one judge, of which only the latest suggestions count")
+            self.hints.say("Both runs are of the same judge: only its latest suggestions count")
         else:
             self._open_comparison(marked_view, view)
 
@@ -803,7 +803,7 @@ class RunsScreen(TableScreen[RunView]):
         """
         if first.run.taxonomy != self.mast.taxonomy.ref:
             self.hints.say(
-                f"This run uses {one_line(first.run.taxonomy)}: open it with --taxonomy",
+                f"This run uses {one_line(first.run.taxonomy)}: open its file with --taxonomy FILE",
                 error=True,
             )
         else:

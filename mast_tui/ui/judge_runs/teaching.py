@@ -433,13 +433,13 @@ class TeachingScreen(TableScreen[JudgeError]):
         lines = [
             f"{version.judge}: {counted(len(version.guidelines), 'guideline')}, "
             f"{counted(len(version.examples), 'example')}.",
-            f"{counted(len(planned.traces), 'trace')} without those of the examples: {len(wrong)} "
+            f"To judge: {counted(len(planned.traces), 'trace')} that are no examples: {len(wrong)} "
             f"on which the judge was wrong, {len(tests)} held out, {random_count} others.",
             estimate_text(planned.plan),
         ]
         if planned.other_settings:
             settings_text = ", ".join(planned.other_settings)
-            lines.append(f"The comparison also measures other settings: {settings_text}.")
+            lines.append(f"The comparison also measures changed settings: {settings_text}.")
         lines += [
             "",
             *(planned.change or ("Nothing changes: choose examples, or write a guideline.",)),

@@ -57,13 +57,12 @@ from mast_tui.ui.reports.screen import (
     Listing,
     Page,
     ReportScreen,
-    hidden_traces_text,
     stop_when,
     visible_labels,
 )
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.suggestion_wording import judge_name
-from mast_tui.ui.wording import counted, joined
+from mast_tui.ui.wording import counted, hidden_traces_text, joined
 from mast_tui.workspace import Workspace
 
 PassChoice = Literal["first", "last"]
@@ -431,7 +430,7 @@ class AgreementScreen(ReportScreen):
             # The last figures of each kind have intervals.
             *_, people = compute_people(opened, passes)
             if people.report is None:
-                raise MastError("no trace that two people have finished is left to compare")
+                raise MastError("agreement needs two people who have finished the same trace")
             *_, spans = compute_spans(opened, people, passes, stopped)
             revisions = tuple(opened.workspace.revisions_read(opened.taxonomy.ref))
             agreement = replace(people.report, spans=spans.report, revisions=revisions)
@@ -465,7 +464,7 @@ class AgreementScreen(ReportScreen):
         """Switch between first and last passes, if the figures of the page depend on them."""
         report = None if self.judge is None else self.judge.report
         if self.page == JUDGE and report is not None and report.gold is not None:
-            self.hints.say("The gold counts the last finish; the key acts on the other pages")
+            self.hints.say("Gold uses the last finish; this key works on the other pages")
             return
         self.passes = "first" if self.passes == "last" else "last"
         self.mast.workspace.when_ready(self.start)
@@ -880,16 +879,16 @@ def seen_text(report: JudgeReport, key_of: KeyOf) -> str:
         return ""
     if not report.table("judge_pooled").count("n"):
         return (
-            "0 compared: all verdicts of people here were given with suggestions on screen; "
+            "No verdict is compared: people gave all verdicts with suggestions on screen; "
             f"{key} counts them."
         )
     verdicts = counted(seen_count, "verdict")
     undecided_count = report.table("judge_left_out").count("unresolved")
-    undecided_text = f"{undecided_count:,} undecided, and " if undecided_count else ""
+    undecided_text = f", and {undecided_count:,} undecided" if undecided_count else ""
     pronoun = "it" if seen_count == 1 else "them"
     return (
-        f"Not counted: {undecided_text}{verdicts} given with suggestions on screen; {key} counts "
-        f"{pronoun}."
+        f"Not counted: {verdicts} given with suggestions on screen ({key} counts {pronoun})"
+        f"{undecided_text}."
     )
 
 
@@ -916,15 +915,15 @@ def no_judge_text(judge: JudgeFigures, key_of: KeyOf) -> str:
         return ""
     reference = one_line(report.against)
     condition = (
-        f"This needs a trace with verdicts of the judge and of {reference} that you have finished "
-        "or adjudicated."
+        "This needs a trace that you have finished or adjudicated, with verdicts of the judge and "
+        f"of {reference}."
     )
     if report.table("judge_left_out").count("judge_seen") and not report.judge_seen_counted:
         condition = seen_text(report, key_of)
     elif report.against == GOLD:
         condition += (
-            " Gold has the verdicts on which people agree, that an adjudicator decided "
-            f"({key_of('everywhere.adjudicate')}), or that one person alone gave."
+            " Gold has the verdicts on which people agree, those that an adjudicator decided "
+            f"({key_of('everywhere.adjudicate')}), and those that one person alone gave."
         )
     if judge.hidden_ids:
         condition += f"\n\n{hidden_traces_text(len(judge.hidden_ids), key_of('agreement.look'))}."

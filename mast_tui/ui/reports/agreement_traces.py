@@ -197,8 +197,8 @@ def _places_row(
     unmatched_count = _unmatched_count(compared)
     unread_count = sum(len(marks.places(mode)) for marks in marks_by_name.values()) - compared_count
     notes = (
-        (unmatched_count, f"{unmatched_count} differ"),
-        (unread_count, f"{unread_count} not compared, as others did not read it"),
+        (unmatched_count, counted(unmatched_count, "place differs", "places differ")),
+        (unread_count, f"{counted(unread_count, 'place')} not compared: not read by others"),
     )
     return TraceAnswers(
         trace_id,
@@ -253,7 +253,7 @@ def listing_of(compared: ComparedTraces, opened: OpenWorkspace) -> Listing:
     rows = tuple(_table_row(row, compared.sides, modes[row.mode].code, names) for row in listed)
     answers_by_row_id = {row.id: row for row in listed}
     facts = [
-        counted(len(compared.rows), "trace × mode" if with_codes else "trace"),
+        counted(len(compared.rows), "trace × mode pair" if with_codes else "trace"),
         f"{sum(row.disagreement > 0 for row in compared.rows):,} where the sides differ",
     ]
     if len(rows) < len(compared.rows):

@@ -314,7 +314,8 @@ class ReportScreen(TablesScreen):
         if change_count:
             key = self.mast.key_of(f"{self.where}.anew")
             self.hints.say(
-                f"Not in these figures: {change_count:,} finished or decided since · "
+                "Not in these figures: "
+                f"{counted(change_count, 'new pass or decision', 'new passes or decisions')} · "
                 f"{key} counts again"
             )
 
@@ -373,7 +374,7 @@ class ReportScreen(TablesScreen):
         if omitted_count:
             self.notify(
                 f"{counted(omitted_count, 'trace')} excluded: you have begun to label "
-                f"{'it' if omitted_count == 1 else 'them'}; finish first",
+                f"{'it' if omitted_count == 1 else 'them'}; finish your work there first",
                 markup=False,
             )
 
@@ -677,24 +678,6 @@ def visible_labels(
         None if source == GOLD else source,
         blind=opened.blind,
         traces_by_author=traces_by_author,
-    )
-
-
-def hidden_traces_text(count: int, key: str) -> str:
-    """Return a hint that traces are hidden, with the key that shows them.
-
-    The text is the same for finished traces that wait for a retest, because the annotator must not
-    know them.
-
-    Args:
-        count: The number of traces.
-        key: The key that shows them.
-    """
-    traces = counted(count, "trace is", "traces are")
-    pronoun = "it" if count == 1 else "them"
-    return (
-        f"{traces} hidden from you: finish your work on {pronoun}, or {key} shows {pronoun} to you "
-        "as adjudicator"
     )
 
 

@@ -324,9 +324,7 @@ def _detail_lines(trace: FailingTrace) -> list[str]:
     ]
     if trace.modes:
         lines.append(f"Modes in order: {chain_text(trace)}")
-        lines.append(
-            "A → B: B is the next mode that first occurs after A. A+B: both at the same span."
-        )
+        lines.append("A → B: B first occurs after A. A+B: both first occur at the same span.")
     if trace.first is not None and trace.spans > 0:
         share = min(trace.first / trace.spans, 1.0)
         lines.append(

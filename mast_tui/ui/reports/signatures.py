@@ -54,7 +54,6 @@ from mast_tui.ui.reports.screen import (
     Listing,
     Page,
     ReportScreen,
-    hidden_traces_text,
     stop_when,
     visible_labels,
 )
@@ -67,7 +66,7 @@ from mast_tui.ui.reports.signature_traces import (
 )
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.suggestion_wording import judge_name
-from mast_tui.ui.wording import counted, trace_names
+from mast_tui.ui.wording import counted, hidden_traces_text, trace_names
 from mast_tui.workspace import Workspace
 
 FIELDS: Final = ("model", "system", "benchmark", "version", "reader", "all")
@@ -325,8 +324,10 @@ class SignaturesScreen(ReportScreen):
             intervals_pending=signatures.intervals_pending,
             notes=notes,
             about=self._line_over_tables(signatures, report),
-            # The key ``a`` has no effect on the figures of these two pages.
-            keys=() if self.page in ("modes", "helps") else ("a failed or all traces",),
+            # The key has no effect on the figures of these two pages.
+            keys=()
+            if self.page in ("modes", "helps")
+            else (f"{self.mast.key_of('signatures.every')} failed or all traces",),
         )
 
     def _experiment_page(self, signatures: Signatures) -> Page:
@@ -336,8 +337,8 @@ class SignaturesScreen(ReportScreen):
                 return Page()
             key = self.mast.key_of("signatures.by")
             return Page(
-                text="An experiment needs two arms or more; by "
-                f"{signatures.choice.grouping} there are fewer. {key} groups by another field."
+                text="An experiment needs two arms or more. Groups by "
+                f"{signatures.choice.grouping} are fewer. {key} groups by another field."
             )
         experiment, figures = signatures.experiment
         if self._planning is not None:
@@ -390,7 +391,7 @@ class SignaturesScreen(ReportScreen):
             outcomes = counted(table.count("traces"), "outcome")
             return (
                 f"{known_outcomes} of {outcomes} known · comparing failed and successful "
-                f"traces needs {LEAST_OUTCOMES} with an outcome"
+                f"traces needs {LEAST_OUTCOMES} known outcomes"
             )
         facts = [
             f"{value} {name}" + (f" ({detail})" if detail else "")
@@ -589,7 +590,7 @@ class SignaturesScreen(ReportScreen):
         if not hidden_ids:
             self.hints.say("No trace is excluded")
         elif self.choice.of_judge:
-            self.hints.say("The judge's labels on them are hidden from you for now")
+            self.hints.say("The judge's labels on the excluded traces are hidden from you for now")
         else:
             self.offer_adjudication(hidden_ids)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from mast_tui.counts import counted
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 from mast_tui.ui.options import in_browser
@@ -92,9 +93,9 @@ def copied_text(name: str, chars: int, tools_used: list[str]) -> str:
         tools_used: The names of the tools that copied it; empty if the terminal or browser copied
             it.
     """
+    size_text = counted(chars, "character")
     if tools_used:
-        return f"Copied {one_line(name)}, {chars:,} characters, by {' and '.join(tools_used)}"
-    size_text = f"{chars:,} characters"
+        return f"Copied {one_line(name)}, {size_text}, by {' and '.join(tools_used)}"
     if chars > TERMINAL_CHARS:
         size_text = f"the first {TERMINAL_CHARS:,} of {size_text}"
     if in_browser(os.environ):
@@ -119,7 +120,7 @@ def editor_command(environment: Mapping[str, str]) -> list[str]:
         try:
             command = shlex.split(environment.get(name, ""))
         except ValueError as error:
-            raise NoEditor(f"{name} is no command: {error}") from error
+            raise NoEditor(f"{name} is not a valid command: {error}") from error
         if command:
             return command
     raise NoEditor("No editor: set EDITOR, for instance EDITOR=nano, and start again")
@@ -143,7 +144,9 @@ def edited_text(text: str, command: list[str]) -> str:
         except OSError as error:
             raise NoEditor(f"{command[0]} cannot be run: {error.strerror}") from error
         if process.returncode:
-            raise NoEditor(f"{command[0]} ended with {process.returncode}; the note is as it was")
+            raise NoEditor(
+                f"{command[0]} ended with exit code {process.returncode}; the note is unchanged"
+            )
         try:
             return path.read_text("utf-8").rstrip()
         except (OSError, ValueError) as error:

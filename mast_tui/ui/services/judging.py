@@ -175,7 +175,7 @@ def _judge_rows(setup: Setup | None, *, twins: bool) -> list[tuple[str, str]]:
     """Return the keys and descriptions of the judges that can be chosen."""
     rows = [(RULES_KEY, "the rules: offline, at once")]
     if twins:
-        rows.append((TWINS_KEY, "the twins: what only the failed runs of a task do; offline"))
+        rows.append((TWINS_KEY, "the twins: find what only failed runs of a task do; offline"))
     if setup is not None:
         is_taught = setup.guidelines or setup.examples
         version = f"@{setup.prompt.hash}, as taught," if is_taught else ""
@@ -201,7 +201,7 @@ def tokens_of(text: str) -> str:
     if not match["unit"] and tokens % 1:
         raise MastError("the number of tokens must be whole")
     if not 1 <= tokens < 10**12:
-        raise MastError("that is not a possible number of tokens")
+        raise MastError("the number of tokens must be from 1 to 999,999,999,999")
     return str(int(tokens))
 
 
@@ -270,7 +270,7 @@ class JudgeRuns:
         self._app.ask_key(
             f"{running_judge.name} is at work",
             f"{running_judge.message}\n\n"
-            "Its suggestions and answers are kept. Run it again to continue.",
+            "If you cancel it, its suggestions and answers are kept. Run it again to continue.",
             (("y", "cancel it"), ("n", "let it continue")),
             {"y": cancel},
             default="n",
@@ -457,7 +457,7 @@ class JudgingRequest:
             f"Ask {plan.name} about {plan.estimate.to_judge:,} traces?",
             f"{plan.default_allowance():,}",
             question=f"{notice}{estimate_text(plan)}\n\n"
-            "It stops when so many tokens are spent, in and out together:",
+            "The judge stops at this number of tokens, in and out together:",
             hint="Enter begins · Esc cancels",
             check=tokens_of,
             typing_replaces=True,
@@ -470,7 +470,7 @@ class JudgingRequest:
         self._app.ask_key(
             f"Send this trace to {one_line(plan.setup.host, 60)}?",
             f"{sending_notice(plan.setup)}\n\n"
-            f"{estimate_text(plan)} It stops at {token_limit:,} tokens."
+            f"{estimate_text(plan)} The judge stops at {token_limit:,} tokens."
             "\n\nThis is asked once for this server and workspace.",
             (("y", f"send it and ask {plan.name}"), ("n", "send nothing")),
             {"y": partial(self._queue_start, plan, token_limit)},

@@ -194,17 +194,15 @@ def final_report(plan: Plan, summary: ModelRunSummary, *, hides_count: bool) -> 
     judged_count = summary.traces.get(TraceStatus.JUDGED, 0)
     if not judged_count:
         known_count = summary.traces.get(TraceStatus.KNOWN, 0)
-        message = f"{plan.name} had judged {counted(known_count, 'trace')} before"
+        message = f"{plan.name} has judged {counted(known_count, 'trace')} already"
         return JudgeProgress(message, done=True)
     parts = [f"{plan.name} has judged {counted(judged_count, 'trace')}"]
     if not hides_count:
-        parts.append(f"{summary.suggestions} found")
+        parts.append(counted(summary.suggestions, "suggestion"))
         if summary.quotes.altered:
             parts.append(f"{summary.quotes.altered} with an altered quote")
-        missing_count = summary.quotes.not_found
-        if missing_count:
-            pronoun = "its" if missing_count == 1 else "their"
-            parts.append(f"{missing_count} without {pronoun} quote")
+        if summary.quotes.not_found:
+            parts.append(f"{summary.quotes.not_found} with a quote not found")
     return JudgeProgress(" · ".join(parts), done=True)
 
 
@@ -299,7 +297,7 @@ class _RunReporter:
             parts = [f"{self._done_trace_count:,} of {counted(estimate.traces, 'trace')}"]
             parts.append(f"{short_count(self._usage.tokens_in + self._usage.tokens_out)} tokens")
         if not self._hides_count:  # Suggestions are hidden from the user.
-            parts.append(f"{self._suggestion_count} found")
+            parts.append(counted(self._suggestion_count, "suggestion"))
         self._report_message(f"{self._plan.name}: {' · '.join(parts)}", trace_id)
 
     def _report_message(self, message: str, trace_id: str) -> None:

@@ -10,6 +10,7 @@ from threading import Event, Thread
 from time import monotonic
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from mast_tui.counts import counted
 from mast_tui.errors import MastError, WorkspaceError, WorkspaceGone
 from mast_tui.safe_text import one_line
 from mast_tui.writes import HeldKeys
@@ -321,11 +322,12 @@ class WorkspaceService:
         assert opening is not None
         if opened.workspace.member is not None:
             self._app.show_error(
-                f"The server knows you as {one_line(opened.annotator)}: log in under another name"
+                f"The server knows you as {one_line(opened.annotator)}: to label under another "
+                "name, log in under it"
             )
             return
         if opened.workspace.waiting:
-            self._app.show_error("First the changes that wait for the server must be sent")
+            self._app.show_error("Changes still wait for the server; try again when they are sent")
             return
         opening.study = await self.carry_out(opened.study)
 
@@ -388,7 +390,7 @@ class WorkspaceService:
     def unsent_text(self) -> tuple[str, ...]:
         """Return the number of changes that wait for the server as a part of a title, if any do."""
         count = 0 if self.opened is None else self.opened.workspace.waiting
-        return (f"{count} waiting for the server",) if count else ()
+        return (f"{counted(count, 'change')} waiting for the server",) if count else ()
 
     def report_refused(self, changes: Sequence[WaitingChange]) -> None:
         """Report the changes that the server refused, and the file in which they are kept."""
@@ -396,14 +398,13 @@ class WorkspaceService:
         assert outbox is not None
         trace_ids = dict.fromkeys(str(change.events[0].trace_id) for change in changes)
         traces_text = one_line(", ".join(trace_ids))
-        count_text = "1 change" if len(changes) == 1 else f"{len(changes)} changes"
         self._app.ask_key(
             "Not saved: you finished the trace elsewhere meanwhile",
-            f"{count_text} to {traces_text} waited here for the server. Meanwhile you "
-            "finished the trace in another window, and that work stays as it is. The changes that "
-            f"were not saved are in {one_line(str(outbox.refused_path))}. Label them again if they "
-            "still hold; then the trace is unfinished again.",
-            (("o", "go on"),),
+            f"{counted(len(changes), 'change')} to {traces_text} waited here for the server. "
+            "Meanwhile you finished the trace in another window, and that work stays as it is. The "
+            f"changes that were not saved are in {one_line(str(outbox.refused_path))}. Make them "
+            "again if they still hold; then the trace is unfinished again.",
+            (("o", "continue"),),
             {},
             default="o",
         )
@@ -415,10 +416,11 @@ class WorkspaceService:
             decisions: The decisions of others, the latest last.
         """
         *earlier_decisions, latest = decisions
-        further_text = f", and {len(earlier_decisions)} more" if earlier_decisions else ""
+        further_count = counted(len(earlier_decisions), "more item")
+        further_text = f" (the same for {further_count})" if earlier_decisions else ""
         self._app.say(
-            f"While your decision waited {one_line(latest.annotator)} decided the same item of "
-            f"{one_line(str(latest.trace_id), 40)}{further_text}: the later "
+            f"While your decision waited for the server, {one_line(latest.annotator)} decided the "
+            f"same item of {one_line(str(latest.trace_id), 40)}{further_text}: the later "
             "decision stands, and both are in the history",
             seconds=12,
         )

@@ -88,7 +88,7 @@ def page_paragraphs(
     ]
     paragraphs += [_guideline_paragraph(guideline, name_of) for guideline in page.guidelines]
     if not page.guidelines:
-        paragraphs.append(PageParagraph("text", f"None is written yet. {how_to_write}".rstrip()))
+        paragraphs.append(PageParagraph("text", f"None yet. {how_to_write}".rstrip()))
     return [*paragraphs, *_case_paragraphs(page, name_of, order_of, quoted)]
 
 
@@ -398,7 +398,7 @@ class GuidelinesScreen(OpensTraces):
     def _say_read_only(self) -> None:
         key_of = self.mast.key_of
         self.hints.say(
-            "Guidelines are only read here; write them in adjudication "
+            "You can only read guidelines here; write them in adjudication "
             f"({key_of('everywhere.adjudicate')}, then {key_of('adjudicate.guidelines')})"
         )
 

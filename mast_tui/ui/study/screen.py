@@ -394,15 +394,15 @@ def _conditions_text(study: Study) -> str:
     """Return the sentence on hidden suggestions, with the share of these traces."""
     if study.blind:
         return (
-            "They work blind: suggestions and outcomes are hidden until they finish a trace and "
-            "ask for them."
+            "Annotators work blind: suggestions and outcomes are hidden until they finish a trace "
+            "and ask for them."
         )
     if not study.withheld:
-        return "They work with suggestions on screen."
+        return "Annotators work with suggestions on screen."
     return (
-        f"They work with suggestions on screen; on {study.withheld:.0%} of each annotator's traces "
-        "they are hidden until the annotator finishes and asks for them, to measure how far "
-        "suggestions influence people."
+        f"Annotators work with suggestions on screen. On {study.withheld:.0%} of each annotator's "
+        "traces suggestions are hidden until the annotator finishes the trace and asks for them, "
+        "to measure how far suggestions influence people."
     )
 
 
@@ -578,7 +578,7 @@ class StudyScreen(TableScreen[StudyRow]):
         """Return the selections of traces for a study; if there are none, show the reason."""
         catalog = self.mast.catalog
         if not catalog.complete:
-            self.hints.say("Traces are still being looked for; try again when that is done")
+            self.hints.say("The library is still being read; try again when that is done")
             return ()
         records = await self.mast.workspace.carry_out(opened.workspace.traces)
         selections = trace_selections(
@@ -621,13 +621,13 @@ class StudyScreen(TableScreen[StudyRow]):
 
         planned = with_traces(study, new_selections[0].ids)
         answers = (
-            (key, f"add those of {selection.title}" if key != "y" else "add them")
+            (key, f"add those {selection.title}" if key != "y" else "add them")
             for key, selection in selection_by_key.items()
         )
         self.mast.ask_key(
             f"Add {counted(len(planned.traces) - len(study.traces), 'trace')}?",
             "They become a new batch, at the end of each queue; earlier batches do not change. "
-            "After someone finishes a trace, traces cannot be removed again."
+            "After someone finishes a trace, no trace can be removed from the study."
             f"\n\n{assignment_text(study, planned)}",
             (*answers, ("n", "leave the study as it is")),
             {key: partial(add, selection) for key, selection in selection_by_key.items()},
@@ -662,8 +662,8 @@ class StudyScreen(TableScreen[StudyRow]):
         self._offer_change_of_annotator(
             with_released_traces,
             "Give back what {} has not finished?",
-            "It goes to the others, each trace to the annotator with the fewest. The annotator "
-            "stays, and gets traces of later batches.",
+            "Each trace goes to the other annotator with the fewest traces. {} stays in the study, "
+            "and gets traces of later batches.",
         )
 
     @piece_of_work
@@ -672,7 +672,7 @@ class StudyScreen(TableScreen[StudyRow]):
     ) -> None:
         """Offer a change of the annotator under the cursor.
 
-        ``title`` is the question, with ``{}`` for the name.
+        In ``title``, the question, and in ``effect``, ``{}`` is the name.
         """
         opened_study = await self._require_study()
         if opened_study is None:
@@ -684,7 +684,9 @@ class StudyScreen(TableScreen[StudyRow]):
             self.hints.say("Move the cursor to an annotator")
             return
         self._offer_change(
-            lambda study: change(opened.workspace, study, name), title.format(name), effect
+            lambda study: change(opened.workspace, study, name),
+            title.format(name),
+            effect.format(one_line(name)),
         )
 
     @piece_of_work
@@ -746,7 +748,7 @@ class StudyScreen(TableScreen[StudyRow]):
         """
         if selection is None:
             set_study(opened.workspace, opened.annotator, study)
-            return "The study is set up"
+            return "The study is changed"
         message = _write_with_traces(opened, study, selection, adds_traces=adds_traces)
         next_step = "shows your traces" if opened.annotates else "opens the library"
         return f"{message} · {self.mast.key_of('everywhere.library')} {next_step}"

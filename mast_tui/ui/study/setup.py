@@ -59,13 +59,13 @@ SAMPLE: Final = (
     Field(
         "sample",
         "sample",
-        "The number of these traces to draw, each with the same chance. Empty: all of them.",
+        "How many of the traces to draw, each with the same chance. Empty: all of them.",
         placeholder="all of them",
     ),
     Field(
         "over",
         "spread over",
-        f"Spread the sample evenly over some of: {', '.join(STRATA)}. It may stay empty "
+        f"Spread the sample evenly over some of: {', '.join(STRATA)}. Empty: not spread "
         "(--stratify).",
     ),
 )
@@ -80,14 +80,14 @@ FIELDS: Final = (
     Field(
         "adjudicators",
         "adjudicators",
-        "Who decides conflicts. If it is empty, anyone may.",
+        "Who decides conflicts. Empty: anyone.",
     ),
     Field("per_trace", "per trace", "How many annotators label each trace of the overlap."),
     Field(
         "overlap",
         "overlap",
-        "The share of traces that several label; each other trace has one annotator. Agreement "
-        "is counted on the overlap.",
+        "The share of traces with several annotators; each other trace has one. Agreement is "
+        "counted on the overlap.",
     ),
     Field(
         "sight",
@@ -249,7 +249,7 @@ def _parsed_weights(text: str) -> dict[str, float]:
         match = re.fullmatch(r"(?P<name>.*)=\s*(?P<weight>[0-9]{1,9}(?:\.[0-9]{1,9})?)\s*", part)
         if match is None and "=" in part:
             raise MastError(
-                f"annotators: “{one_line(part.strip(), 30)}” is no weight as in alice=2"
+                f"annotators: “{one_line(part.strip(), 30)}” is not a weight such as alice=2"
             )
         # A part has one name, or none in “=2”.
         for name in names_between_commas(part if match is None else match["name"], "annotators"):
@@ -274,18 +274,18 @@ def _parsed_share(text: str, title: str, previous: float) -> float:
     number = r"(?P<number>[0-9]{1,12}(?:[.,][0-9]{1,12})?)"
     match = re.fullmatch(rf"\s*{number}\s*(?P<percent>%?)\s*", text)
     if match is None:
-        raise MastError(f"{title}: “{one_line(text, 20)}” is no share such as 25 %")
+        raise MastError(f"{title}: “{one_line(text, 20)}” is not a share such as 25 %")
     value = float(match["number"].replace(",", "."))
     if not match["percent"] and 0 < value <= 1:
         raise MastError(f"{title}: write {one_line(text, 12)} as a percentage, such as 25 %")
     if value > 100:
-        raise MastError(f"{title}: {one_line(text, 20)} is more than all")
+        raise MastError(f"{title}: {one_line(text, 20)} is more than 100 %")
     return value / 100
 
 
 def _parsed_whole_number(text: str, title: str) -> int:
     if not re.fullmatch(r"\s*-?[0-9]{1,15}\s*", text):
-        raise MastError(f"{title}: “{one_line(text, 20)}” is no whole number")
+        raise MastError(f"{title}: “{one_line(text, 20)}” is not a whole number")
     return int(text)
 
 
@@ -313,14 +313,15 @@ def trace_selections(
             TraceSelection(f"as they are ({len(previous.traces):,})", previous.traces)
         )
     if library_ids:
-        title = f"the library ({len(library_ids):,})"
+        title = f"in the library ({len(library_ids):,})"
         selections.append(TraceSelection(title, library_ids, library))
     if listed_ids and set(listed_ids) < set(library_ids):
         traces = [trace for trace in library if trace.identity.trace_id in set(listed_ids)]
-        selections.append(TraceSelection(f"listed there ({len(listed_ids):,})", listed_ids, traces))
+        title = f"listed in the library ({len(listed_ids):,})"
+        selections.append(TraceSelection(title, listed_ids, traces))
     if registered and not set(registered) <= set(library_ids):
         all_ids = tuple(sorted(registered))
-        selections.append(TraceSelection(f"all that is known ({len(registered):,})", all_ids))
+        selections.append(TraceSelection(f"in the workspace ({len(registered):,})", all_ids))
     return tuple(selections)
 
 
@@ -352,11 +353,11 @@ def draw_sample(
     strata = tuple(name.strip() for name in texts["over"].split(",") if name.strip())
     if not texts["sample"].strip():
         if strata:
-            raise MastError("spread over: say under sample how many traces are drawn")
+            raise MastError("spread over: fill in the field “sample” too")
         return PlannedStudy(study, selection)
     sample_size = _parsed_whole_number(texts["sample"], "sample")
     if sample_size < 1:
-        raise MastError("sample: at least one trace is drawn")
+        raise MastError("sample: draw at least one trace")
     selected_ids = frozenset(selection.ids)
     population = [_record_of(trace) for trace in selection.traces]
     if not population:
@@ -388,15 +389,15 @@ def _record_of(trace: Trace) -> TraceRecord:
 
 
 EFFECTS: Final[Mapping[str, str]] = {
-    "blind": "It holds for annotators from now on, also on open traces.",
+    "blind": "The visibility changes for annotators from now on, also on open traces.",
     "withheld": "The traces without suggestions are drawn again.",
     "retests": "The traces of the retest are drawn again; finished retests stay finished.",
-    "open_modes": "It holds for traces that are finished from now on.",
-    "judge_first": "It holds for adjudication from now on.",
-    "names_hidden": "It holds for names in adjudication from now on.",
+    "open_modes": "The rule for open modes holds for traces that are finished from now on.",
+    "judge_first": "The rule for the judge holds in adjudication from now on.",
+    "names_hidden": "The rule for names holds in adjudication from now on.",
     "boundaries": "Open conflicts are counted again; decisions stay.",
-    "reasons": "It holds for decisions from now on.",
-    "redact": "It holds at once. Quotes in labels made before stay as they are.",
+    "reasons": "The rule for reasons holds for decisions from now on.",
+    "redact": "Masking changes at once. Quotes in labels made before stay as they are.",
 }
 """The effect of a change of the protocol on present work, by field."""
 
@@ -465,7 +466,7 @@ def assignment_text(previous: Study | None, planned: Study) -> str:
     if not single_count:
         lines = [f"{count_text}, each labelled by {labelled_by}."]
     elif not shared_ids:
-        lines = [f"{count_text}, each labelled by one."]
+        lines = [f"{count_text}, each labelled by one annotator."]
     name_cells = max(cell_len(one_line(name)) for name in planned.annotators)
     for name in planned.annotators:
         counts = _assignment_counts(previous, planned, name)
@@ -594,7 +595,7 @@ class StudySetup(Form):
             planned = draw_sample(study, selection, workspace.traces(), texts)
         # Without new traces there is nothing to draw from.
         elif texts["sample"].strip() or texts["over"].strip():
-            raise MastError("sample: choose under traces what to draw from")
+            raise MastError("sample: choose other traces in the field “traces” to draw from")
         check_changes(workspace, planned.study)
         return planned
 
@@ -625,7 +626,7 @@ class StudySetup(Form):
         ]
         known_names = {*people_in(workspace), *(() if previous is None else previous.participants)}
         new_names = [one_line(name) for name in study.participants if name not in known_names]
-        new_text = f"New in this workspace: {joined(new_names)}.\n\n" if new_names else ""
+        new_text = f"New names in this workspace: {joined(new_names)}.\n\n" if new_names else ""
         return new_text + preview_text(
             previous,
             study,

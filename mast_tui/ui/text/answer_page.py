@@ -21,12 +21,12 @@ TITLES: Final = {
     "expected_actions": "Expected actions",
     "reference": "Reference answer",
     "scores": "Rewards and scores",
-    "explanations": "In the scorer's words",
-    "step_scores": "Scores on the way",
+    "explanations": "Explanations of the scores",
+    "step_scores": "Scores of steps",
     "patch": "Patches",
     "tests": "Tests",
     "failures": "What others say went wrong",
-    "other": "What else the benchmark keeps",
+    "other": "Other data of the benchmark",
 }
 """The headings of the sections."""
 
@@ -106,7 +106,7 @@ def file_page(path: str, edits: Sequence[FileEdit]) -> TextPage:
     text = file_text(edits)
     lines += [("", None), ("The whole file, unless a command has changed it otherwise", "heading")]
     if text is None:
-        lines.append(("Not known: the run did not write all of it, or has removed it.", None))
+        lines.append(("Not known: the run did not write the whole file, or has removed it.", None))
     else:
         lines += [(line, None) for line in text.splitlines()]
     return _page_of_lines(lines)
@@ -213,13 +213,13 @@ def usage_page(trace: Trace, cost_of: CostOf | None) -> TextPage:
 
 def _usage_notes(trace: Trace, cost_of: CostOf | None) -> Iterator[str]:
     """Yield notes on how time is counted, on missing prices and on incomplete sums."""
-    yield "Tool time: its calls, and the waits for its results."
-    yield "Agent time: all other time before its steps. Tokens: those of model calls."
+    yield "Time of a tool: its calls, and the waits for its results."
+    yield "Time of an agent: all other time before its steps. Tokens: those of model calls."
     if cost_of is None:
         model = trace.meta.model
         if model:
-            yield f"No money: [judge.prices] in config.toml has no prices for {one_line(model)}."
+            yield f"No cost: [judge.prices] in config.toml has no prices for {one_line(model)}."
         else:
-            yield "No money: the trace does not name its model."
+            yield "No cost: the trace does not name its model."
     if not trace.loaded.complete:
         yield "The trace is still being read; these are the sums so far."
