@@ -65,8 +65,8 @@ SAMPLE: Final = (
     Field(
         "over",
         "spread over",
-        f"Spread the sample evenly over some of: {', '.join(STRATA)}. Empty: not spread "
-        "(--stratify).",
+        f"Draw the same share of each combination of some of: {', '.join(STRATA)}. Empty: draw "
+        "from all together (--stratify).",
     ),
 )
 """The fields for a sample of the traces."""
