@@ -50,7 +50,7 @@ from mast_tui.reports.model import (
     figure_cells,
 )
 from mast_tui.reports.published import claims_section, published_gains
-from mast_tui.reports.sentences import applicable, withheld_notes
+from mast_tui.reports.sentences import applicable, why_no_interval, withheld_notes
 from mast_tui.reports.signature_document import (
     cannot_say,
     group_cannot_say,
@@ -106,10 +106,6 @@ _MISSING: Final[Mapping[str, str]] = {
         + ("is undefined." if side == "succeeded" else "has no interval.")
         for side, trace in _SIDE_WORDS.items()
     },
-    "few_traces": "The difference has no interval: it needs 5 failed and 5 successful traces.",
-    "rare_mode": "The difference has no interval: fewer than 5 failed and successful traces show "
-    "the mode, or fewer than 5 lack it.",
-    "unresolved": "The difference has no interval: disagreements are unresolved.",
     "no_unlabelled": "People have labelled all traces that the judge labelled.",
     "no_positives": "The gold has no present verdict on the mode in traces of the judge.",
     "no_negatives": "The gold has no absent verdict on the mode in traces of the judge.",
@@ -639,9 +635,12 @@ def _missing_ratio_notes(
 
 def _missing_figure_sentences(figures: FigureTable) -> Iterator[str]:
     """Yield each reason why the difference or the ratio of a mode is missing, once."""
-    reasons = (figures["difference"].reason, figures["risk_ratio"].reason)
-    for reason in dict.fromkeys(filter(None, reasons)):
-        yield _MISSING.get(reason, reason)
+    sentences = (
+        _MISSING.get(figure.reason, f"The difference has {why_no_interval(figure)}.")
+        for figure in (figures["difference"], figures["risk_ratio"])
+        if figure.reason
+    )
+    yield from dict.fromkeys(sentences)
 
 
 def _is_undefined(cell: Cell) -> bool:
@@ -1069,7 +1068,7 @@ class _Group(GroupFigures):
             low, high = map(_percent, corrected.bounds)
             interval_text = f" (bounds {low} to {high}, unresolved disagreements)"
         elif corrected.withheld is not None:
-            interval_text = f" (no interval: it needs {corrected.needs} traces)"
+            interval_text = f" ({why_no_interval(corrected)})"
         yield (
             f"Corrected for the judge's errors: {_percent(corrected.value)}{interval_text}; "
             f"uncorrected: {_percent(figures.value('apparent') or 0.0)}; "
