@@ -387,9 +387,8 @@ class _GroupCharts(GroupFigures):
             "Where in the run failures first occur",
             f"Bars: number of {traces_text} by the tenth of the run in which they first fail. "
             "Strips: the same for the first span of each mode; stronger colour: more traces. "
-            f"Dots: medians. Lines: quartiles. n = {places['position'].n} of "
-            f"{places.count('showing')} {traces_text} with a failure, those with labels on "
-            "spans.",
+            f"Dots: medians. Lines: quartiles. n = {places['position'].n} {traces_text} with "
+            f"labels on spans, of {places.count('showing')} with a failure.",
             onset_strips(places, onsets, self.names),
         )
 

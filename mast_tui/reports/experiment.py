@@ -441,7 +441,7 @@ def experiment_notes(experiment: Experiment, figures: FigureIndex) -> Iterator[N
         (
             inputs.weights is not None or inputs.has_unknown_weights,
             "Runs to label were drawn with unequal probabilities: shares of modes are unweighted "
-            "and describe the labelled runs only, with a judge too.",
+            "and describe the labelled runs only, even with --judge.",
             "unweighted",
         ),
     )

@@ -30,6 +30,7 @@ from mast_tui.reports.model import (
     figure_cells,
 )
 from mast_tui.reports.sentences import (
+    WILSON,
     applicable,
     fact,
     in_words,
@@ -167,7 +168,6 @@ _BETTER_JUDGE: Final = Note(
     "exchanges the judges on whole traces, because the modes of a trace are correlated.",
     "p_value",
 )
-_WILSON: Final = "[a, b] is Wilson's 95 % confidence interval."
 _EFFECTS: Final = (
     "present_rate", "labels_per_pass", "agreement_with_judge", "kappa_with_judge",
 )  # fmt: skip
@@ -451,7 +451,7 @@ def _calibration_table(report: JudgeReport) -> Table | None:
         "Calibration: confidence and share of correct findings",
         _CALIBRATION,
         (tuple(rows), (Row("all", {"confidence": "all"} | figure_cells(total, _CALIBRATION)),)),
-        f"Findings of {report.judge}. {_WILSON}",
+        f"Findings of {report.judge}. {WILSON}",
         (
             Note(
                 "A finding is trace × mode, with the confidence of its most confident suggestion. "
@@ -499,7 +499,7 @@ def _answers_table(report: JudgeReport) -> Table | None:
             tuple(annotator_rows) if len(annotator_rows) > 1 else (),
             (make_row("all", "all", total),),
         ),
-        f"Suggestions of {report.judge}. {_WILSON}",
+        f"Suggestions of {report.judge}. {WILSON}",
     )
 
 
@@ -532,7 +532,7 @@ def _localisation_table(report: JudgeReport) -> Table | None:
         "Places of modes that both call present",
         (CODE, MODE, *place_columns),
         (rows, (total_row,)),
-        f"Places of {report.judge} compared with those of {against}. {_WILSON}",
+        f"Places of {report.judge} compared with those of {against}. {WILSON}",
     )
 
 
@@ -616,7 +616,7 @@ def _validity_note(figures_by_mode: Mapping[str, FigureTable]) -> Note:
 def _too_few_left_note(figures_by_mode: Mapping[str, FigureTable]) -> tuple[Note, ...]:
     """Return a note on the modes with too few traces left for an interval of ± 3 points."""
     codes = [code for code, table in figures_by_mode.items() if _needs_more_than_left(table)]
-    text = f"more for ± 3: not reached by labelling all traces, for {', '.join(codes)}."
+    text = f"more for ± 3: for {', '.join(codes)}, labelling all traces is not enough."
     return applicable((codes, Note(text, "too_few_left")))
 
 
@@ -637,7 +637,7 @@ def width_words(figures: FigureTable) -> Iterator[str]:
     if ends is None:
         return
     more_labels = figures.count("more_labels")
-    sentence = f"{more_labels:,} more for ± 3" if more_labels else "no more needed for ± 3"
+    sentence = f"{counted(more_labels, 'more trace') if more_labels else 'no more'} for ± 3"
     if _needs_more_than_left(figures):
         sentence += f" (only {_unlabelled_count(figures):,} are left)"
     low, high = ends
@@ -720,7 +720,7 @@ def _passes_notes(effect: FigureTable, annotators: Sequence[str]) -> Iterator[No
         f"{effect.count(statistic)} {description}"
         for statistic, description in (
             ("not_judged", "on traces that the judge has not judged"),
-            ("examples", "on examples in the judge's prompt, or chosen for earlier errors"),
+            ("examples", "in the judge's prompt, or chosen for errors of an earlier version"),
         )
         if effect.count(statistic)
     ]
@@ -909,8 +909,8 @@ def _left_out_parts(report: JudgeReport) -> tuple[str, ...]:
         (unit_texts, f"{', '.join(unit_texts)} (traces × modes)"),
         (
             example_count,
-            f"{counted(example_count, 'trace')} in the judge's prompt, or judged because an "
-            "earlier version was wrong there",
+            f"{counted(example_count, 'trace')} in the judge's prompt, or chosen for errors "
+            "of an earlier version",
         ),
         (unfinished_count, f"{counted(unfinished_count, 'trace')} that the judge has not finished"),
     )

@@ -20,6 +20,7 @@ _Item = TypeVar("_Item")
 PARADOX: Final = "†"
 """The mark of a row with the κ paradox: κ is low only because nearly all verdicts are equal."""
 
+WILSON: Final = "[a, b] is Wilson's 95 % confidence interval."
 _NO_INTERVALS: Final = "No intervals were computed (--rounds 0)."
 
 # The bounds of the κ paradox are this project's own. Landis and Koch call κ below 0.4 'fair' or
@@ -241,7 +242,7 @@ def why_undefined(
         if reason == "no_variance":
             explanation = no_variance.get(name, explanation)
         # The sentence begins with the words that are shown in place of the figure.
-        title = reason.replace("_", " ").capitalize()
+        title = undefined_words(reason, figure.statistic).removeprefix(f"{NONE} ").capitalize()
         names_by_explanation.setdefault((title, explanation), []).append(name)
     for (title, explanation), names in names_by_explanation.items():
         yield f"{title}: {joined_names(names)}, because {explanation}."

@@ -50,7 +50,7 @@ from mast_tui.reports.model import (
     figure_cells,
 )
 from mast_tui.reports.published import claims_section, published_gains
-from mast_tui.reports.sentences import applicable, why_no_interval, withheld_notes
+from mast_tui.reports.sentences import applicable, joined_names, why_no_interval, withheld_notes
 from mast_tui.reports.signature_document import (
     cannot_say,
     group_cannot_say,
@@ -1016,9 +1016,9 @@ class _Group(GroupFigures):
     def _stratified_notes(self, reversed_codes: list[str]) -> tuple[Note, ...]:
         """Return the notes on differences within models, and on modes with the opposite sign."""
         paradox = (
-            "The difference within models has the opposite sign of the difference over all "
-            "models, which is therefore misleading (Simpson's paradox), for "
-            f"{', '.join(reversed_codes)}."
+            f"For {joined_names(reversed_codes)}, the difference within models has the opposite "
+            "sign of the difference over all models, which is therefore misleading (Simpson's "
+            "paradox)."
         )
         totals = self.signatures.figures.table("stratified", group=self.signatures.key(self.name))
         unknown_count = totals.count("unknown_model")
@@ -1144,8 +1144,8 @@ class _Group(GroupFigures):
         assert places is not None
         singular = self.traces_text.removesuffix("s")
         return (
-            f"{places.count('traces'):,} of {counted(places.count('showing'), singular)} with a "
-            "failure, those with labels on spans"
+            f"{counted(places.count('traces'), singular)} with labels on spans, of "
+            f"{places.count('showing'):,} with a failure"
         )
 
     def summary_notes(self) -> Iterator[Note]:

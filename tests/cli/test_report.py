@@ -397,7 +397,7 @@ def test_figures_over_models_are_stratified_and_reversals_are_named(
     for part in (
         "stratified by 2 models",
         "Disobey task specification 2 200 +18 [",
-        "(Simpson's paradox), for 1.1.",
+        "For 1.1, the difference within models",
     ):
         assert part in text
     cli.ok("report", "--by", "all", "--html", "page.html")

@@ -241,7 +241,7 @@ def test_identical_blocks_of_verdicts_are_a_warning_before_any_figure() -> None:
     pooled = row(table(report, "modes"), "pooled")
     assert pooled.mark.startswith("!")
     assert (
-        "ann gave one set of verdicts on all 6 of these traces, and so did bob: t0, t1"
+        "ann gave the same verdicts on all 6 of these traces, and so did bob: t0, t1"
         in detail(pooled)
     )
 

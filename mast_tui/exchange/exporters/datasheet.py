@@ -264,7 +264,7 @@ def _annotator_lines(document: Values) -> list[str]:
     )
     trace_counts = Counter(len(trace["annotators"]) for trace in document["traces"])
     annotators_per_trace = ", ".join(
-        f"{counted(trace_count, 'trace')} by {annotator_count}"
+        f"{counted(trace_count, 'trace')} by {counted(annotator_count, 'annotator')}"
         for annotator_count, trace_count in sorted(trace_counts.items())
     )
     lines = [
