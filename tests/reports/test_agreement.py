@@ -240,9 +240,8 @@ def test_identical_blocks_of_verdicts_are_a_warning_before_any_figure() -> None:
     assert "t0, t1, t2, t3, t4, t5" in first.text
     pooled = row(table(report, "modes"), "pooled")
     assert pooled.mark.startswith("!")
-    assert (
-        "ann gave the same verdicts on all 6 of these traces, and so did bob: t0, t1"
-        in detail(pooled)
+    assert "ann gave the same verdicts on all 6 of these traces, and so did bob: t0, t1" in detail(
+        pooled
     )
 
 
