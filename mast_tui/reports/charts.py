@@ -250,10 +250,10 @@ class _GroupCharts(GroupFigures):
             "distribution",
             "Modes per failed trace",
             "Bars: number of failed traces by number of modes. "
-            f"n = {self.group.count('n_complete')} of {self.failed} failed traces, those with "
-            f"verdicts on all {self.group.count('modes_judged')} modes. Dot and line: mean number "
-            "of modes over all failed traces with its 95 % interval (percentile bootstrap over "
-            f"traces, {self.signatures.resampling.count} resamples).",
+            f"n = {self.group.count('n_complete')} failed traces with verdicts on all "
+            f"{self.group.count('modes_judged')} modes, of {self.failed} failed traces. Dot "
+            "and line: mean number of modes over all failed traces with its 95 % interval "
+            f"(percentile bootstrap over traces, {self.signatures.resampling.count:,} resamples).",
             distribution_bars(self.group),
         )
 

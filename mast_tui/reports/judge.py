@@ -145,8 +145,8 @@ _NOT_CORRECTED: Final = {
 }
 _LEFT_OUT: Final = {
     "judge_seen": "labelled with suggestions on screen",
-    "unsure_judge": "judge unsure",
-    "unsure_reference": "reference unsure",
+    "unsure_judge": "on which the judge is unsure",
+    "unsure_reference": "on which the reference is unsure",
     "unresolved": "not adjudicated yet",
 }
 _SEEN_COUNTED: Final = Note("Verdicts given with suggestions on screen are included.", "judge_seen")
@@ -374,7 +374,7 @@ def _judged_modes(report: JudgeReport) -> tuple[Mode, ...]:
         for mode in report.modes
         if report.table("judge_mode", mode=mode.code).count("n")
         or report.table("prevalence", mode=mode.code).count("n_unlabelled")
-        or _left_out_texts(report.table("judge_mode_left_out", mode=mode.code), "{reason}")
+        or _left_out_texts(report.table("judge_mode_left_out", mode=mode.code))
     )
     return judged_modes or report.modes
 
@@ -787,7 +787,7 @@ def _mode_sentences(report: JudgeReport, figures: FigureTable) -> Iterator[str]:
     code = figures.mode
     answers = report.table("answers_mode", mode=code)
     places = report.table("localisation_mode", mode=code)
-    left_out = _left_out_texts(report.table("judge_mode_left_out", mode=code), "{reason} {units:,}")
+    left_out = _left_out_texts(report.table("judge_mode_left_out", mode=code))
     if _is_biased(figures):
         yield (
             f"The judge says present {_bias_word(figures)} often than {against_words(report)} "
@@ -890,10 +890,10 @@ def _nothing_compared_note(report: JudgeReport) -> Note:
     )
 
 
-def _left_out_texts(left_out: FigureTable, template: str) -> list[str]:
-    """Return a text from the template for each reason for which units were left out."""
+def _left_out_texts(left_out: FigureTable) -> list[str]:
+    """Return a text for each reason for which units were left out."""
     return [
-        template.format(reason=reason, units=left_out.count(statistic))
+        f"{left_out.count(statistic):,} {reason}"
         for statistic, reason in _LEFT_OUT.items()
         if left_out.count(statistic)
     ]
@@ -902,7 +902,7 @@ def _left_out_texts(left_out: FigureTable, template: str) -> list[str]:
 def _left_out_parts(report: JudgeReport) -> tuple[str, ...]:
     """Return texts on the units, examples in the prompt and unfinished traces left out."""
     left_out = report.table("judge_left_out")
-    unit_texts = _left_out_texts(left_out, "{units:,} {reason}")
+    unit_texts = _left_out_texts(left_out)
     example_count = left_out.count("examples")
     unfinished_count = left_out.count("unfinished")
     return applicable(

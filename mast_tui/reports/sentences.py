@@ -172,7 +172,7 @@ def _number_range(numbers: list[int]) -> str:
     return f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else str(numbers[0])
 
 
-_OWN_REASONS: Final = {
+_OWN_REASONS: Final[Mapping[tuple[str, str | None], str]] = {
     ("difference", "few_traces"): "few_traces_in_group",
     ("risk_ratio", "few_traces"): "few_traces_in_group",
     ("arm_difference", "rare_mode"): "rare_mode_in_tasks",

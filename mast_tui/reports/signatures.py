@@ -157,14 +157,14 @@ _TABLES: Final[Mapping[str, tuple[str, str]]] = {
         unsure | unsure | count | traces with the verdict unsure
         open | open | count | traces without a verdict
         unresolved | unresolved | count | open because annotators disagree
-        rate:success_if_present | success with it | share | share of success with the mode
-        rate:success_if_absent | without it | share | share of success without the mode
+        rate:success_if_present | success with mode | share | share of success with the mode
+        rate:success_if_absent | without mode | share | share of success without the mode
         p_value | p | p_value | p of Fisher's exact test
         severity_because | reason | text | reason for the class
         """,
     ),
     "stratified": (
-        "Difference failed minus successful, stratified by {} models",
+        "Difference failed minus successful, stratified by model",
         f"""
         strata | models | count | models with both outcomes | 30
         strata#n | n | count | traces of these models | 40
@@ -1004,13 +1004,11 @@ class _Group(GroupFigures):
             )
             for code, figures in figures_by_code.items()
         ]
-        title_form, _column_list = _TABLES["stratified"]
         return self.make_table(
             "stratified",
             rows,
             *self._stratified_notes(reversed_codes),
             *withheld_notes(*figures_by_code.values()),
-            title=title_form.format(len(self.signatures.inputs.stratum_names)),
         )
 
     def _stratified_notes(self, reversed_codes: list[str]) -> tuple[Note, ...]:
