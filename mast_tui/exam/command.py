@@ -72,9 +72,9 @@ class ExamRequest:
         multiple=True,
         required=True,
         metavar="NAME",
-        help="A candidate; repeat it for several: rules (which judge a set of files now), or a "
-        "judge whose answers are in the workspace. Without a set: all judges whose names "
-        "begin with it; the others are compared with the first that ran.",
+        help="A judge; repeat the option for several. rules judges a set of files now; other "
+        "judges need answers in the workspace. Without --set, NAME is the beginning of the names "
+        "of one or more judges, and the first that ran is compared with the others.",
     )
     rule_names: str | None = options.option(
         "--rules", metavar="all|NAME,…", help="The rules that run; as for judge."
@@ -95,9 +95,9 @@ class ExamRequest:
     keep: bool = options.option(
         "--keep",
         is_flag=True,
-        help="Also store the set of each trace of the workspace, from the findings of the one "
-        "--judge: the app marks the steps, * goes through them, and the library sorts by "
-        "their number. Annotators who may not see judges' findings do not see them.",
+        help="Also store the set of steps of each trace in the workspace, from the findings of the "
+        "one --judge: the app marks the steps, * goes through them, and the library sorts traces "
+        "by their number. Annotators who may not see a judge's findings do not see the steps.",
     )
     rounds: int = options.rounds(
         help="The number of resamples of the traces; 0 gives no intervals."
@@ -325,8 +325,8 @@ def _store_step_sets(workspace: Workspace, result: ExamResult) -> LookHere:
     sets = fit_sets(exam.questions, exam.features, exam_answers, seed=result.resampling.seed)
     if sets is None or mean_share is None or chance_share is None:
         raise click.ClickException(
-            f"--keep: {LEAST_RUNS} runs with a known decisive or first failing step are "
-            f"needed; there are {run_count}"
+            f"--keep needs {LEAST_RUNS} runs with a known decisive or first failing step; there "
+            f"are {run_count}"
         )
     keys_by_trace = _step_sets(workspace, exam, judge, sets)
     origin = LookHere(

@@ -9,9 +9,10 @@ from typing import Final
 
 from mast_tui.counts import counted
 from mast_tui.exam.consistency import Consistency, consistency_json
+from mast_tui.exam.coverage import LEAST_RUNS
 from mast_tui.exam.input import ExamCandidate
 from mast_tui.exam.result import ExamResult, exam_json
-from mast_tui.figures.bootstrap import Resampling
+from mast_tui.figures.bootstrap import LEVEL, Resampling
 from mast_tui.figures.jackknife import MANY
 from mast_tui.figures.judge.report import JudgeReport
 from mast_tui.figures.record import FigureTable
@@ -29,8 +30,11 @@ from mast_tui.reports.model import (
     figure_cell,
     figure_cells,
 )
-from mast_tui.reports.sentences import applicable
+from mast_tui.reports.sentences import WILSON, applicable, percent
 from mast_tui.workspace.registers.look_here import LookHere
+
+_NOT_IN_EXAMS: Final = ("gold", "no_confidence", "no_answers", "no_places", "not_withheld")
+"""The reasons of notes on figures that an exam does not measure."""
 
 _JUDGE: Final = Column("judge", "judge", Kind.TEXT, priority=102)
 _STEPS: Final = columns("""
@@ -193,6 +197,11 @@ def _coverage_notes(
         "steps.",
         "coverage",
     )
+    if any(figures.value("coverage") is None for figures in figures_by_judge.values()):
+        yield Note(
+            f"Shares need {LEAST_RUNS} runs with a known decisive or first failing step.",
+            "few_runs",
+        )
     judges_with_large_sets = [
         judge
         for judge, figures in figures_by_judge.items()
@@ -241,7 +250,7 @@ def _single_judges_table(consistency: Consistency) -> Table:
     ]
     return Table(
         "steady",
-        "Each by itself",
+        "Each judge by itself",
         (_JUDGE, *_CONSISTENCY),
         (tuple(rows),),
         _interval_caption(consistency.resampling),
@@ -290,8 +299,8 @@ def _judge_pairs_table(consistency: Consistency) -> Table:
 
 def _interval_caption(resampling: Resampling) -> str:
     return (
-        "In brackets: 95 % intervals over the traces: Student's t and the jackknife, or, with "
-        f"{MANY:,} traces or more, the bootstrap (seed {resampling.seed})."
+        f"[a, b] is a {percent(LEVEL)} confidence interval (jackknife over traces; from {MANY:,} "
+        f"traces, bootstrap with seed {resampling.seed})."
     )
 
 
@@ -325,7 +334,7 @@ def _decisive_section(result: ExamResult) -> ReportSection | None:
         "The decisive step",
         (_JUDGE, *_STEPS, *_DECISIVE, _NAMED),
         tuple(filter(None, (tuple(rows), tuple(_baseline_rows(result))))),
-        "In brackets: Wilson's 95 % intervals.",
+        WILSON,
         (
             _DECISIVE_NOTE,
             *_published_note(figures_by_judge),
@@ -453,7 +462,9 @@ def _verdict_sections(reports: Mapping[str, JudgeReport]) -> Iterator[ReportSect
     Several judges have a common section, then one each.
     """
     if len(reports) == 1:
-        yield from map(judge_section, reports.values())
+        for section in map(judge_section, reports.values()):
+            notes = (note for note in section.notes if note.reason not in _NOT_IN_EXAMS)
+            yield replace(section, notes=tuple(notes))
     elif reports:
         yield judges_section(reports)
         for number, (name, report) in enumerate(reports.items(), 1):

@@ -11,6 +11,7 @@ from typing import Final
 
 from msgspec import structs
 
+from mast_tui.counts import counted
 from mast_tui.exchange.csv_files import read_rows
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.import_batch import ImportedWork, Incoming, label_id
@@ -150,7 +151,7 @@ def translated(
     )
     note = f"{path.name}: labels translated to {target.ref}"
     if left_out:
-        note += f"; {left_out} of modes without a link were left out"
+        note += f"; left out: {counted(left_out, 'label')} of modes without a link"
     return replace(
         incoming,
         taxonomies=(target,),

@@ -666,6 +666,7 @@ def checked_judge(name: str) -> str:
     """Return a judge's name if it is valid, else raise ``ValueError``."""
     if len(name) > 128 or not name.isprintable() or "|" in name or "," in name:
         raise ValueError(
-            f"{name!r} is not a valid judge name: '|' and ',' separate names in tables"
+            f"{name!r} cannot be a judge's name; use at most 128 printable characters, without "
+            "',' and '|'"
         )
     return name

@@ -601,8 +601,8 @@ def studies_in_words(
         names = ", ".join(dict.fromkeys(authors))
         if study != earlier_study:
             yield (
-                f"the study under {ref} was later set up differently by {names}, which applies "
-                "from now on; see 'mast-tui study show'"
+                f"the study under {ref} was later set up differently by {names}; their plan "
+                "applies from now on; see 'mast-tui study show'"
             )
         elif not any(
             isinstance(event.fact, StudySet) and event.fact.after == earlier_study

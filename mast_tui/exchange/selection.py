@@ -281,11 +281,11 @@ def check_ordered(entries: Iterable[GoldWithSides]) -> None:
     ]
     if missing_files:
         names = first_names(missing_files)
-        sentences.append(f"Their trace files were not found (looked in {names}).")
+        sentences.append(f"Their trace files were not found (looked for {names}).")
     if traces_without_path:
         sentences.append(f"No file is known for {first_names(traces_without_path)}.")
     if existing_files:
-        sentences.append(f"The spans are not in the traces there ({first_names(existing_files)}).")
+        sentences.append(f"The spans are not in the traces of {first_names(existing_files)}.")
     raise UnorderedSpans(" ".join(sentences))
 
 

@@ -12,6 +12,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Final
 
+from mast_tui.counts import counted
 from mast_tui.exchange.batches import EVENTS_AT_ONCE, batched, let_others_write
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.import_batch import undone_id
@@ -234,10 +235,10 @@ class _ImportUndo:
         for sentence in _changes_in_words(later):
             yield f"{subject}: {sentence}"
         for name, count in self._later_reviews(work, imported):
-            yield f"{subject}: {name} has reviewed suggestions of it ({count})"
+            yield f"{subject}: {name} has reviewed {counted(count, 'suggestion')}"
         if trace_id is not None and taxonomy is not None:
             for name in self._later_deciders(annotator, trace_id, taxonomy):
-                yield f"{subject}: {name} has decided conflicts about it"
+                yield f"{subject}: {name} has decided conflicts on this trace"
 
     def _later_reviews(self, work: Work, imported: Sequence[Event]) -> Iterator[tuple[str, int]]:
         """Yield the reviewers of imported suggestions with their number of reviews."""
@@ -347,7 +348,7 @@ def _changes_in_words(events: Sequence[Event]) -> Iterator[str]:
     """Yield texts on later imports and on changes by hand."""
     import_actions = {event.action for event in events if event.action.startswith(IMPORT_PREFIX)}
     for action in sorted(import_actions):
-        yield f"import {action.rsplit(':', 1)[-1]} has added to it"
+        yield f"import {action.rsplit(':', 1)[-1]} has added to this work"
     descriptions = dict.fromkeys(
         _IN_WORDS.get(type(event.fact), "changed")
         for event in events

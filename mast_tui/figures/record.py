@@ -1245,9 +1245,9 @@ _COUNTS: Final = _parse_count_statistics("""
     found_once | by one | found by one | failures that exactly one finder found
     found_twice | by two | found by two | failures that exactly two finders found
     settled_absent | absent | excluded units | units adjudicated as absent
-    examples_left_out | examples | excluded traces | traces in a judge's prompt, or of errors before
+    examples_left_out | examples | excluded traces | traces in a judge's prompt or of earlier errors
     unfinished | unfinished | excluded traces | traces begun but not finished
-    examples | examples | excluded traces | traces in a judge's prompt, or of errors before
+    examples | examples | excluded traces | traces in a judge's prompt or of earlier errors
     alone | alone | excluded traces | traces that only one annotator finished
     open | open | excluded units | modes left open in finished traces
     not_in_study | outside | excluded traces | traces of people outside the study

@@ -256,8 +256,8 @@ class TwinsJudge:
         summary = f"comparing {counted(self._runs, 'run')} of {counted(self._tasks, 'task')}"
         if not self._without_task_id:
             return summary
-        clause = f"{self._without_task_id:,} of them have no task_id"
-        return f"{summary}; {clause}, so the text of the task identifies it"
+        clause = f"{counted(self._without_task_id, 'run')} without a task_id"
+        return f"{summary}; for {clause}, the text of the task identifies it"
 
     def judge(self, trace: Trace, /) -> Judgement:
         """Return a finding on the step of this run that only failed runs share, if there is one."""
@@ -270,9 +270,9 @@ class TwinsJudge:
         quote = text[start : start + QUOTED_CHARS].rstrip()
         rationale = (
             f"{step.sharing_count} of {step.failed_count} failed runs of this task do this at some "
-            f"time, none of {step.successful_count} successful ones. With outcomes dealt at "
-            f"random, some step would part the runs as well {step.chance:.0%} of the time. This "
-            "says where, not why: the mode is yours to choose."
+            f"time, none of {step.successful_count} successful ones. If outcomes were "
+            f"random, some step would separate the runs this well {step.chance:.0%} of the time. "
+            "This shows where the runs differ, not why: choose the mode yourself."
         )
         evidence = None
         if quote:

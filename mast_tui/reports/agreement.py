@@ -293,7 +293,7 @@ def _intervals_sentence(agreement: Agreement) -> str:
         return (
             "Brackets contain 95 % confidence intervals: Wilson's interval with an effective "
             "sample size (Korn and Graubard 1998) from the variance of the jackknife (Tukey 1958), "
-            "which removes each trace with all of its modes."
+            "which removes one trace at a time, with all of its modes."
         )
     return (
         "Brackets contain 95 % confidence intervals from the percentile bootstrap (Efron 1979) "
@@ -312,7 +312,9 @@ def _undefined_kappa_sentences(agreement: Agreement) -> Iterator[str]:
     for text, reasons in reasons_by_text.items():
         counts = Counter(reason for reason in reasons if reason is not None)
         if counts:
-            reasons_text = "; ".join(f"{why.replace('_', ' ')}: {n}" for why, n in counts.items())
+            reasons_text = "; ".join(
+                f"{why.replace('_', ' ')}: {counted(n, 'mode')}" for why, n in counts.items()
+            )
             modes_text = f"{sum(counts.values())} of {len(agreement.modes)} modes"
             yield f"κ {text} for {modes_text} ({reasons_text})."
 
@@ -429,7 +431,7 @@ def _independence_notes(agreement: Agreement) -> Iterator[Note]:
     else:
         yield Note(
             f"The test finds no dependence between annotators ({p_words(p_value)}); with few "
-            "failures it could miss one.",
+            "failures, it can miss a dependence.",
             "independence",
         )
 
@@ -1361,7 +1363,7 @@ def _copied_verdicts_sentence(block: VerdictBlock) -> str:
     first, *others = block.annotators
     also = f", and so did {joined_names(others)}" if others else ""
     return (
-        f"{joined_names([first])} gave one set of verdicts on all {len(block.traces)} of these "
+        f"{joined_names([first])} gave the same verdicts on all {len(block.traces)} of these "
         f"traces{also}: {_first_traces(block.traces)}."
     )
 
@@ -1371,7 +1373,7 @@ def _copied_by_pair(agreement: Agreement, pair: tuple[str, str]) -> tuple[str, .
     blocks = [block for block in agreement.identical_blocks if set(pair) <= set(block.annotators)]
     traces_text = counted(sum(len(block.traces) for block in blocks), "trace")
     return applicable(
-        (blocks, f"{traces_text} of this pair share {counted(len(blocks), 'block')} of verdicts.")
+        (blocks, f"{traces_text} of this pair share {counted(len(blocks), 'set')} of verdicts.")
     )
 
 

@@ -250,10 +250,10 @@ class _GroupCharts(GroupFigures):
             "distribution",
             "Modes per failed trace",
             "Bars: number of failed traces by number of modes. "
-            f"n = {self.group.count('n_complete')} of {self.failed} failed traces, those with "
-            f"verdicts on all {self.group.count('modes_judged')} modes. Dot and line: mean number "
-            "of modes over all failed traces with its 95 % interval (percentile bootstrap over "
-            f"traces, {self.signatures.resampling.count} resamples).",
+            f"n = {self.group.count('n_complete')} failed traces with verdicts on all "
+            f"{self.group.count('modes_judged')} modes, of {self.failed} failed traces. Dot "
+            "and line: mean number of modes over all failed traces with its 95 % interval "
+            f"(percentile bootstrap over traces, {self.signatures.resampling.count:,} resamples).",
             distribution_bars(self.group),
         )
 
@@ -387,9 +387,8 @@ class _GroupCharts(GroupFigures):
             "Where in the run failures first occur",
             f"Bars: number of {traces_text} by the tenth of the run in which they first fail. "
             "Strips: the same for the first span of each mode; stronger colour: more traces. "
-            f"Dots: medians. Lines: quartiles. n = {places['position'].n} of "
-            f"{places.count('showing')} {traces_text} with a failure, those with labels on "
-            "spans.",
+            f"Dots: medians. Lines: quartiles. n = {places['position'].n} {traces_text} with "
+            f"labels on spans, of {places.count('showing')} with a failure.",
             onset_strips(places, onsets, self.names),
         )
 

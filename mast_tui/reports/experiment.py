@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from mast_tui.counts import counted
-from mast_tui.figures.experiment import AMOUNTS, LEAST_TASKS, Experiment
+from mast_tui.figures.experiment import AMOUNTS, Experiment
 from mast_tui.figures.power import ALPHA, PLANNED_RUNS, TARGET
 from mast_tui.figures.record import FigureIndex, FigureTable, insert_figures, scope_paths
 from mast_tui.figures.signatures.model import FAILED, UNKNOWN
@@ -29,8 +29,7 @@ from mast_tui.reports.model import (
     figure_cells,
 )
 from mast_tui.reports.published import published_gains
-from mast_tui.reports.render.cells import WITHHELD
-from mast_tui.reports.sentences import joined_names
+from mast_tui.reports.sentences import joined_names, withheld_notes
 from mast_tui.reports.signature_document import interval_in_points, points
 from mast_tui.safe_text import one_line
 
@@ -95,14 +94,6 @@ _AMOUNT_NAMES: Final[Mapping[str, str]] = {
     "onset": "first failure, position in the run",
 }
 """The names of the measures other than success, modes, categories and costs."""
-
-_WHY: Final[Mapping[str, str]] = {
-    "few_tasks": f"no interval: it needs {LEAST_TASKS} tasks",
-    "rare_mode": f"no interval of the difference: fewer than {LEAST_TASKS} tasks have a run with "
-    f"the mode (or success), or fewer than {LEAST_TASKS} have a run without it",
-    "no_variance": "no interval: all tasks have the same value, or the same difference",
-    "unresolved": "no interval: more than 2 % of the verdicts are unresolved",
-}
 
 
 def experiment_report(experiment: Experiment, figures: FigureIndex) -> model.Report:
@@ -214,10 +205,12 @@ def _arms_table(experiment: Experiment, figures: FigureIndex) -> Table:
         "success: mean over tasks of the share of successful runs (pass@1), labelled or not. "
         "pass^k: probability that k runs of a task all succeed, over the tasks with at least k "
         "runs.",
-        _missing_interval_notes(
-            figures.table(scope, group=arm)
-            for scope in ("experiment_success", "experiment_pass")
-            for arm in experiment.inputs.group_names
+        withheld_notes(
+            *(
+                figures.table(scope, group=arm)
+                for scope in ("experiment_success", "experiment_pass")
+                for arm in experiment.inputs.group_names
+            )
         ),
     )
 
@@ -294,8 +287,12 @@ class _Arm:
             table_columns,
             tuple(filter(None, row_groups)),
             self._caption_text(),
-            _missing_interval_notes(
-                self._figures_of(measured) for measures in measure_groups for measured in measures
+            withheld_notes(
+                *(
+                    self._figures_of(measured)
+                    for measures in measure_groups
+                    for measured in measures
+                )
             ),
         )
 
@@ -361,21 +358,6 @@ class _Arm:
             yield KeyFact("modes", "no mode has verdicts in runs of both arms")
         elif not significant:
             yield KeyFact("modes", "no significant change")
-
-
-def _missing_interval_notes(figure_tables: Iterable[FigureTable]) -> tuple[Note, ...]:
-    """Return a note for each reason why a figure has no interval."""
-    reasons = {
-        figure.reason
-        for figure_table in figure_tables
-        for figure in figure_table.figures
-        if figure.value is not None
-    }
-    return tuple(
-        Note(f"{WITHHELD} {explanation}.", reason)
-        for reason, explanation in _WHY.items()
-        if reason in reasons
-    )
 
 
 def _is_significant(table: FigureTable) -> bool:
@@ -459,7 +441,7 @@ def experiment_notes(experiment: Experiment, figures: FigureIndex) -> Iterator[N
         (
             inputs.weights is not None or inputs.has_unknown_weights,
             "Runs to label were drawn with unequal probabilities: shares of modes are unweighted "
-            "and describe the labelled runs only, with a judge too.",
+            "and describe the labelled runs only, even with --judge.",
             "unweighted",
         ),
     )

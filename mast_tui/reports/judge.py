@@ -30,6 +30,7 @@ from mast_tui.reports.model import (
     figure_cells,
 )
 from mast_tui.reports.sentences import (
+    WILSON,
     applicable,
     fact,
     in_words,
@@ -145,8 +146,8 @@ _NOT_CORRECTED: Final = {
 }
 _LEFT_OUT: Final = {
     "judge_seen": "labelled with suggestions on screen",
-    "unsure_judge": "judge unsure",
-    "unsure_reference": "reference unsure",
+    "unsure_judge": "on which the judge is unsure",
+    "unsure_reference": "on which the reference is unsure",
     "unresolved": "not adjudicated yet",
 }
 _SEEN_COUNTED: Final = Note("Verdicts given with suggestions on screen are included.", "judge_seen")
@@ -168,7 +169,6 @@ _BETTER_JUDGE: Final = Note(
     "exchanges the judges on whole traces, because the modes of a trace are correlated.",
     "p_value",
 )
-_WILSON: Final = "[a, b] is Wilson's 95 % confidence interval."
 _EFFECTS: Final = (
     "present_rate", "labels_per_pass", "agreement_with_judge", "kappa_with_judge",
 )  # fmt: skip
@@ -375,7 +375,7 @@ def _judged_modes(report: JudgeReport) -> tuple[Mode, ...]:
         for mode in report.modes
         if report.table("judge_mode", mode=mode.code).count("n")
         or report.table("prevalence", mode=mode.code).count("n_unlabelled")
-        or _left_out_texts(report.table("judge_mode_left_out", mode=mode.code), "{reason}")
+        or _left_out_texts(report.table("judge_mode_left_out", mode=mode.code))
     )
     return judged_modes or report.modes
 
@@ -452,7 +452,7 @@ def _calibration_table(report: JudgeReport) -> Table | None:
         "Calibration: confidence and share of correct findings",
         _CALIBRATION,
         (tuple(rows), (Row("all", {"confidence": "all"} | figure_cells(total, _CALIBRATION)),)),
-        f"Findings of {report.judge}. {_WILSON}",
+        f"Findings of {report.judge}. {WILSON}",
         (
             Note(
                 "A finding is trace × mode, with the confidence of its most confident suggestion. "
@@ -500,7 +500,7 @@ def _answers_table(report: JudgeReport) -> Table | None:
             tuple(annotator_rows) if len(annotator_rows) > 1 else (),
             (make_row("all", "all", total),),
         ),
-        f"Suggestions of {report.judge}. {_WILSON}",
+        f"Suggestions of {report.judge}. {WILSON}",
     )
 
 
@@ -533,7 +533,7 @@ def _localisation_table(report: JudgeReport) -> Table | None:
         "Places of modes that both call present",
         (CODE, MODE, *place_columns),
         (rows, (total_row,)),
-        f"Places of {report.judge} compared with those of {against}. {_WILSON}",
+        f"Places of {report.judge} compared with those of {against}. {WILSON}",
     )
 
 
@@ -617,7 +617,7 @@ def _validity_note(figures_by_mode: Mapping[str, FigureTable]) -> Note:
 def _too_few_left_note(figures_by_mode: Mapping[str, FigureTable]) -> tuple[Note, ...]:
     """Return a note on the modes with too few traces left for an interval of ± 3 points."""
     codes = [code for code, table in figures_by_mode.items() if _needs_more_than_left(table)]
-    text = f"more for ± 3: not reached by labelling all traces, for {', '.join(codes)}."
+    text = f"more for ± 3: for {', '.join(codes)}, labelling all traces is not enough."
     return applicable((codes, Note(text, "too_few_left")))
 
 
@@ -638,7 +638,7 @@ def width_words(figures: FigureTable) -> Iterator[str]:
     if ends is None:
         return
     more_labels = figures.count("more_labels")
-    sentence = f"{more_labels:,} more for ± 3" if more_labels else "no more needed for ± 3"
+    sentence = f"{counted(more_labels, 'more trace') if more_labels else 'no more'} for ± 3"
     if _needs_more_than_left(figures):
         sentence += f" (only {_unlabelled_count(figures):,} are left)"
     low, high = ends
@@ -721,7 +721,7 @@ def _passes_notes(effect: FigureTable, annotators: Sequence[str]) -> Iterator[No
         f"{effect.count(statistic)} {description}"
         for statistic, description in (
             ("not_judged", "on traces that the judge has not judged"),
-            ("examples", "on examples in the judge's prompt, or chosen for earlier errors"),
+            ("examples", "in the judge's prompt, or chosen for errors of an earlier version"),
         )
         if effect.count(statistic)
     ]
@@ -788,7 +788,7 @@ def _mode_sentences(report: JudgeReport, figures: FigureTable) -> Iterator[str]:
     code = figures.mode
     answers = report.table("answers_mode", mode=code)
     places = report.table("localisation_mode", mode=code)
-    left_out = _left_out_texts(report.table("judge_mode_left_out", mode=code), "{reason} {units:,}")
+    left_out = _left_out_texts(report.table("judge_mode_left_out", mode=code))
     if _is_biased(figures):
         yield (
             f"The judge says present {_bias_word(figures)} often than {against_words(report)} "
@@ -891,10 +891,10 @@ def _nothing_compared_note(report: JudgeReport) -> Note:
     )
 
 
-def _left_out_texts(left_out: FigureTable, template: str) -> list[str]:
-    """Return a text from the template for each reason for which units were left out."""
+def _left_out_texts(left_out: FigureTable) -> list[str]:
+    """Return a text for each reason for which units were left out."""
     return [
-        template.format(reason=reason, units=left_out.count(statistic))
+        f"{left_out.count(statistic):,} {reason}"
         for statistic, reason in _LEFT_OUT.items()
         if left_out.count(statistic)
     ]
@@ -903,15 +903,15 @@ def _left_out_texts(left_out: FigureTable, template: str) -> list[str]:
 def _left_out_parts(report: JudgeReport) -> tuple[str, ...]:
     """Return texts on the units, examples in the prompt and unfinished traces left out."""
     left_out = report.table("judge_left_out")
-    unit_texts = _left_out_texts(left_out, "{units:,} {reason}")
+    unit_texts = _left_out_texts(left_out)
     example_count = left_out.count("examples")
     unfinished_count = left_out.count("unfinished")
     return applicable(
         (unit_texts, f"{', '.join(unit_texts)} (traces × modes)"),
         (
             example_count,
-            f"{counted(example_count, 'trace')} in the judge's prompt, or judged because an "
-            "earlier version was wrong there",
+            f"{counted(example_count, 'trace')} in the judge's prompt, or chosen for errors "
+            "of an earlier version",
         ),
         (unfinished_count, f"{counted(unfinished_count, 'trace')} that the judge has not finished"),
     )

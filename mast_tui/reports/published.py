@@ -14,6 +14,7 @@ from mast_tui.figures.signatures.report import (
 )
 from mast_tui.reports import model
 from mast_tui.reports.model import Note, Row, Table, columns, figure_cell
+from mast_tui.reports.sentences import why_no_interval
 
 Verdict = Literal["reproduced", "contradicted", "not computable"]
 
@@ -118,7 +119,8 @@ def _verdict_on_claim(figure: Figure | None, published: float, digits: int) -> t
     if abs(figure.value - published) <= half_digit + 1e-9:  # 1e-9 for rounding errors
         return "reproduced", "rounds to it"
     if figure.interval is None:
-        return "not computable", f"no interval: {figure.reason or 'none was asked for'}"
+        why = why_no_interval(figure) if figure.withheld else "no intervals were computed"
+        return "not computable", why
     low, high = figure.interval
     if low - half_digit <= published <= high + half_digit:
         return "reproduced", "within the interval"

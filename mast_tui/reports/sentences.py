@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 
 from mast_tui.counts import counted
 from mast_tui.figures.bootstrap import LEVEL, Resampling
+from mast_tui.figures.experiment import LEAST_TASKS
 from mast_tui.figures.jackknife import MANY
 from mast_tui.figures.record import Figure, FigureTable
 from mast_tui.grouping import values_by_key
@@ -19,6 +20,7 @@ _Item = TypeVar("_Item")
 PARADOX: Final = "†"
 """The mark of a row with the κ paradox: κ is low only because nearly all verdicts are equal."""
 
+WILSON: Final = "[a, b] is Wilson's 95 % confidence interval."
 _NO_INTERVALS: Final = "No intervals were computed (--rounds 0)."
 
 # The bounds of the κ paradox are this project's own. Landis and Koch call κ below 0.4 'fair' or
@@ -118,20 +120,51 @@ def withheld_notes(*parts: Figure | FigureTable) -> tuple[Note, ...]:
     Args:
         parts: Figures, or tables of figures.
     """
-    figures = chain.from_iterable(
-        part.figures if isinstance(part, FigureTable) else (part,) for part in parts
-    )
-    # The numbers of cases that intervals need. Bounds replace an interval with too many unresolved
-    # verdicts.
-    needed_by_reason = values_by_key(
-        ("unresolved" if figure.bounds is not None else figure.withheld, figure.needs or 0)
-        for figure in figures
+    figures = list(
+        chain.from_iterable(
+            part.figures if isinstance(part, FigureTable) else (part,) for part in parts
+        )
     )
     return tuple(
-        Note(f"{WITHHELD} {explanation(sorted(set(needed_by_reason[reason])))}.", reason)
+        Note(f"{WITHHELD} {text}.{_advice(figures) if reason == 'unresolved' else ''}", reason)
+        for reason, text in _explanations(figures).items()
+    )
+
+
+def why_no_interval(figure: Figure) -> str:
+    """Return why a figure has no interval: ``no interval: it needs 16 traces``."""
+    reason = str(figure.withheld).replace("_", " ")
+    return next(iter(_explanations([figure]).values()), f"no interval: {reason}")
+
+
+def _explanations(figures: Iterable[Figure]) -> dict[str, str]:
+    """Return a text for each reason why figures have no interval."""
+    needed_by_reason = values_by_key(
+        (_interval_reason(figure), figure.needs or 0) for figure in figures
+    )
+    return {
+        reason: f"no interval: {explanation(sorted(set(needed_by_reason[reason])))}"
         for reason, explanation in _WHY.items()
         if reason in needed_by_reason
-    )
+    }
+
+
+def _interval_reason(figure: Figure) -> str | None:
+    """Return the key in ``_WHY`` of the reason why a figure has no interval; None if it has one."""
+    # Bounds replace an interval with too many unresolved verdicts.
+    if figure.bounds is not None:
+        return "unresolved"
+    reason = figure.withheld
+    return _OWN_REASONS.get((figure.statistic, reason), reason)
+
+
+def _advice(figures: Iterable[Figure]) -> str:
+    """Return sentences on figures with too many unresolved verdicts: bounds, and what to do."""
+    unresolved = [figure for figure in figures if _interval_reason(figure) == "unresolved"]
+    bounds = " (a to b) are bounds: all unresolved verdicts absent, or all present."
+    has_bounds = any(figure.bounds is not None for figure in unresolved)
+    needed = counted(max(figure.needs or 0 for figure in unresolved), "verdict")
+    return f"{bounds if has_bounds else ''} For an interval, resolve up to {needed} per mode."
 
 
 def _number_range(numbers: list[int]) -> str:
@@ -139,44 +172,53 @@ def _number_range(numbers: list[int]) -> str:
     return f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else str(numbers[0])
 
 
+_OWN_REASONS: Final[Mapping[tuple[str, str | None], str]] = {
+    ("difference", "few_traces"): "few_traces_in_group",
+    ("risk_ratio", "few_traces"): "few_traces_in_group",
+    ("arm_difference", "rare_mode"): "rare_mode_in_tasks",
+}
+"""The keys in ``_WHY`` of reasons that mean something else for a statistic."""
+
 _WHY: Final[Mapping[str, Callable[[list[int]], str]]] = {
     "few_traces": lambda least: (
-        f"no interval: it needs {_number_range(least)} traces"
+        f"it needs {_number_range(least)} traces"
         f"{', depending on the figure' if len(least) > 1 else ''}"
     ),
+    "few_traces_in_group": lambda least: f"it needs {least[-1]} traces in each group",
+    "few_tasks": lambda _: f"it needs {LEAST_TASKS} tasks",
     "rare_answer": lambda least: (
-        "no interval: present or absent is too rare "
-        f"(fewer than {least[-1]} verdicts per annotator on average)"
+        f"it needs {least[-1]} verdicts per annotator, on average, of the rarer kind (present or "
+        "absent)"
     ),
     "rare_mode": lambda least: (
-        f"no interval of the difference: fewer than {least[-1]} traces of both groups together "
-        f"show the mode, or fewer than {least[-1]} lack it"
+        f"it needs {least[-1]} traces with the mode and {least[-1]} without it, in both groups "
+        "together"
+    ),
+    "rare_mode_in_tasks": lambda _: (
+        f"it needs {LEAST_TASKS} tasks with the mode (or success) in a run, and {LEAST_TASKS} with "
+        "a run without it"
     ),
     "few_shared_traces": lambda least: (
-        f"no interval of mean κ: at least one pair shares fewer than {least[-1]} traces"
+        f"it needs {least[-1]} traces shared by each pair of annotators"
     ),
     "few_places": lambda least: (
-        f"no interval: places of two annotators overlap in fewer than {least[-1]} traces"
+        f"it needs {least[-1]} traces in which places of two annotators overlap"
     ),
     "few_found_twice": lambda least: (
-        f"no interval: fewer than {least[-1]} failures were found by two or more finders"
+        f"it needs {least[-1]} failures found by two or more annotators"
     ),
-    "dependent_finders": lambda _: "no interval: it requires independent finders",
+    "dependent_finders": lambda _: "it needs annotators who find failures independently",
     "single_trace": lambda _: (
-        "no interval: the figure depends on one trace, without which present or absent does not "
-        "occur or the figure is undefined"
+        "it depends on one trace, without which all verdicts are equal or the figure is undefined"
     ),
     "copied_blocks": lambda least: (
-        f"no interval: it needs {_number_range(least)} traces, and those with identical sets of "
-        "verdicts count once"
+        f"it needs {_number_range(least)} traces, and those with identical sets of verdicts count "
+        "once"
     ),
-    "unresolved": lambda least: (
-        "no interval: more than 2 % of the verdicts on a mode are unresolved disagreements, and "
-        "the other verdicts need not represent them. (a to b) are bounds: all unresolved verdicts "
-        "absent, or all present. For an interval, resolve up to "
-        f"{counted(least[-1], 'verdict')} per mode"
-    ),
+    "no_variance": lambda _: "all tasks have the same value, or the same difference",
+    "unresolved": lambda _: "more than 2 % of the verdicts on a mode are unresolved disagreements",
 }
+"""The text after ``no interval:`` for the numbers of cases that intervals need, by reason."""
 
 
 def why_undefined(
@@ -200,7 +242,7 @@ def why_undefined(
         if reason == "no_variance":
             explanation = no_variance.get(name, explanation)
         # The sentence begins with the words that are shown in place of the figure.
-        title = reason.replace("_", " ").capitalize()
+        title = undefined_words(reason, figure.statistic).removeprefix(f"{NONE} ").capitalize()
         names_by_explanation.setdefault((title, explanation), []).append(name)
     for (title, explanation), names in names_by_explanation.items():
         yield f"{title}: {joined_names(names)}, because {explanation}."

@@ -50,7 +50,7 @@ from mast_tui.reports.model import (
     figure_cells,
 )
 from mast_tui.reports.published import claims_section, published_gains
-from mast_tui.reports.sentences import applicable, withheld_notes
+from mast_tui.reports.sentences import applicable, joined_names, why_no_interval, withheld_notes
 from mast_tui.reports.signature_document import (
     cannot_say,
     group_cannot_say,
@@ -106,10 +106,6 @@ _MISSING: Final[Mapping[str, str]] = {
         + ("is undefined." if side == "succeeded" else "has no interval.")
         for side, trace in _SIDE_WORDS.items()
     },
-    "few_traces": "The difference has no interval: it needs 5 failed and 5 successful traces.",
-    "rare_mode": "The difference has no interval: fewer than 5 failed and successful traces show "
-    "the mode, or fewer than 5 lack it.",
-    "unresolved": "The difference has no interval: disagreements are unresolved.",
     "no_unlabelled": "People have labelled all traces that the judge labelled.",
     "no_positives": "The gold has no present verdict on the mode in traces of the judge.",
     "no_negatives": "The gold has no absent verdict on the mode in traces of the judge.",
@@ -161,14 +157,14 @@ _TABLES: Final[Mapping[str, tuple[str, str]]] = {
         unsure | unsure | count | traces with the verdict unsure
         open | open | count | traces without a verdict
         unresolved | unresolved | count | open because annotators disagree
-        rate:success_if_present | success with it | share | share of success with the mode
-        rate:success_if_absent | without it | share | share of success without the mode
+        rate:success_if_present | success with mode | share | share of success with the mode
+        rate:success_if_absent | without mode | share | share of success without the mode
         p_value | p | p_value | p of Fisher's exact test
         severity_because | reason | text | reason for the class
         """,
     ),
     "stratified": (
-        "Difference failed minus successful, stratified by {} models",
+        "Difference failed minus successful, stratified by model",
         f"""
         strata | models | count | models with both outcomes | 30
         strata#n | n | count | traces of these models | 40
@@ -639,9 +635,12 @@ def _missing_ratio_notes(
 
 def _missing_figure_sentences(figures: FigureTable) -> Iterator[str]:
     """Yield each reason why the difference or the ratio of a mode is missing, once."""
-    reasons = (figures["difference"].reason, figures["risk_ratio"].reason)
-    for reason in dict.fromkeys(filter(None, reasons)):
-        yield _MISSING.get(reason, reason)
+    sentences = (
+        _MISSING.get(figure.reason, f"The difference has {why_no_interval(figure)}.")
+        for figure in (figures["difference"], figures["risk_ratio"])
+        if figure.reason
+    )
+    yield from dict.fromkeys(sentences)
 
 
 def _is_undefined(cell: Cell) -> bool:
@@ -1005,21 +1004,19 @@ class _Group(GroupFigures):
             )
             for code, figures in figures_by_code.items()
         ]
-        title_form, _column_list = _TABLES["stratified"]
         return self.make_table(
             "stratified",
             rows,
             *self._stratified_notes(reversed_codes),
             *withheld_notes(*figures_by_code.values()),
-            title=title_form.format(len(self.signatures.inputs.stratum_names)),
         )
 
     def _stratified_notes(self, reversed_codes: list[str]) -> tuple[Note, ...]:
         """Return the notes on differences within models, and on modes with the opposite sign."""
         paradox = (
-            "The difference within models has the opposite sign of the difference over all "
-            "models, which is therefore misleading (Simpson's paradox), for "
-            f"{', '.join(reversed_codes)}."
+            f"For {joined_names(reversed_codes)}, the difference within models has the opposite "
+            "sign of the difference over all models, which is therefore misleading (Simpson's "
+            "paradox)."
         )
         totals = self.signatures.figures.table("stratified", group=self.signatures.key(self.name))
         unknown_count = totals.count("unknown_model")
@@ -1069,7 +1066,7 @@ class _Group(GroupFigures):
             low, high = map(_percent, corrected.bounds)
             interval_text = f" (bounds {low} to {high}, unresolved disagreements)"
         elif corrected.withheld is not None:
-            interval_text = f" (no interval: it needs {corrected.needs} traces)"
+            interval_text = f" ({why_no_interval(corrected)})"
         yield (
             f"Corrected for the judge's errors: {_percent(corrected.value)}{interval_text}; "
             f"uncorrected: {_percent(figures.value('apparent') or 0.0)}; "
@@ -1145,8 +1142,8 @@ class _Group(GroupFigures):
         assert places is not None
         singular = self.traces_text.removesuffix("s")
         return (
-            f"{places.count('traces'):,} of {counted(places.count('showing'), singular)} with a "
-            "failure, those with labels on spans"
+            f"{counted(places.count('traces'), singular)} with labels on spans, of "
+            f"{places.count('showing'):,} with a failure"
         )
 
     def summary_notes(self) -> Iterator[Note]:

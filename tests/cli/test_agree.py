@@ -153,7 +153,7 @@ def test_methods_are_a_paragraph_without_names(study: Cli, tmp_path: Path) -> No
         f"Cohen's κ {pooled['cohen_kappa']['value']:.2f};",
         "Cohen's κ (Cohen 1960; Light 1971)",
         "jackknife (Tukey 1958)",
-        "κ is undefined for 13 of 14 modes (no variance: 13).",
+        "κ is undefined for 13 of 14 modes (no variance: 13 modes).",
     ):
         assert sentence in printed.out
     assert printed.out.count("\n") == 1

@@ -90,7 +90,7 @@ def test_the_rules_are_scored_on_files(cli: Cli, tmp_path: Path) -> None:
     coverage = cli.json(*exam, "--coverage")["coverage"]
     assert set(coverage) == {"features", RulesJudge().name}
     assert {(sets["runs"], sets["value"]) for sets in coverage.values()} == {(4, None)}
-    assert "Sets of steps with the decisive step" in cli(*exam, "--coverage").out
+    assert "Shares need 30 runs with a known decisive" in cli(*exam, "--coverage").out
 
     outputs = {name: f"exam.{name}" for name in ("markdown", "html", "latex", "csv")}
     options = [word for name, file in outputs.items() for word in (f"--{name}", file)]

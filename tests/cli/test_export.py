@@ -343,7 +343,7 @@ def test_foreign_text_is_no_markup_in_the_codebook() -> None:
     agreed: dict[str, Any] = {"1.3": {"guidelines": [guideline], "cases": [case]}}
     latex = codebook_text(MAST, agreed, latex=True)
     assert r"50\% \& more\_ \#1 \textbackslash{}x (alice, 2026-05-04)" in latex
-    assert r"\item {}run\_7: present at k1 to k3 (bob, 2026-05-05). [it] *repeats* itself" in latex
+    assert r"\item {}run\_7: present at k1 to k3 (bob, 2026-05-05): [it] *repeats* itself" in latex
     environments = re.findall(r"\\begin\{(\w+)\}", latex)
     assert environments == re.findall(r"\\end\{(\w+)\}", latex)
     assert environments

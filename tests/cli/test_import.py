@@ -203,7 +203,7 @@ def test_a_crosswalk_turns_labels_into_labels_of_mast(cli: Cli) -> None:
     assert (report["taxonomies"], report["labels"]) == (["trail@1"], 2)
     report = cli.json(*trail, "--crosswalk", "trail-to-mast")
     assert (report["taxonomies"], report["labels"]) == (["mast@3"], 1)
-    assert any("1 of modes without a link were left out" in note for note in report["notes"])
+    assert any("left out: 1 label of modes without a link" in note for note in report["notes"])
     cli.refused(*trail, "--crosswalk", "trail-to-most", says="trail-to-mast")
 
 

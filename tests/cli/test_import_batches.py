@@ -268,7 +268,7 @@ def test_undo_leaves_the_annotators_own_open_work(cli: Cli, tmp_path: Path) -> N
     [
         ("label", "alice on t1: labels changed since"),
         ("pass", "alice on t1: the trace begun, the trace finished since"),
-        ("review", "alice on t1: dora has reviewed suggestions of it (1)"),
+        ("review", "alice on t1: dora has reviewed 1 suggestion"),
     ],
 )
 def test_an_import_is_not_undone_once_work_depends_on_it(

@@ -395,14 +395,14 @@ def test_figures_over_models_are_stratified_and_reversals_are_named(
     assert stratified["modes"]["3.3"]["undefined"] == "never_seen"
     text = flat(cli("report", "--by", "all").out)
     for part in (
-        "stratified by 2 models",
+        "stratified by model",
         "Disobey task specification 2 200 +18 [",
-        "(Simpson's paradox), for 1.1.",
+        "For 1.1, the difference within models",
     ):
         assert part in text
     cli.ok("report", "--by", "all", "--html", "page.html")
     page = (tmp_path / "page.html").read_text("utf-8")
-    assert "stratified by 2 models" in page
+    assert "stratified by model" in page
     assert "paradox" in page
     by_model = cli.json("report")["groups"]
     assert {group["stratified"] for group in by_model.values()} == {None}

@@ -243,7 +243,7 @@ def test_export_reports_spans_that_are_not_in_their_trace(cli: Cli, tmp_path: Pa
         (trace_id,) = (trace.trace_id for trace in workspace.traces() if "two" in trace.trace_id)
         key = read_run(tmp_path / "study" / "runs" / "two.json").span(4).key
         workspace.keep_span_indices({trace_id: {key: SpanIndex(None)}})
-    messages = ("2 labelled spans in 1 trace is unknown", "The spans are not in the traces there")
+    messages = ("2 labelled spans in 1 trace is unknown", "The spans are not in the traces of ")
     export = ("export", "--format", "gold", "-o", "gold.json", "--workspace", database)
     assert "not found" not in cli.refused(*export, says=messages).err
 

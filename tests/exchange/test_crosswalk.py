@@ -67,7 +67,7 @@ def test_labels_are_translated_and_joined() -> None:
     assert new.target == Target("k1", "k1")
     assert new.id != next(iter(incoming.work[0].labels.values())).id
     assert result.taxonomies == (MAST,)
-    assert "1 of modes without a link" in result.notes[-1]
+    assert "1 label of modes without a link" in result.notes[-1]
     # Labels of two modes with the same target mode and span become one label with both notes.
     incoming = incoming_work((label("loops", "k", "again"), label("stuck", "k", "no way out")))
     [joined] = cross(incoming, LOOPS, STUCK).labels.values()

@@ -73,7 +73,8 @@ def test_kappa_paradox_and_left_out_verdicts_are_noted() -> None:
     given = judge_with(votes("1100"), gold | {("t3", MODE): UNSURE}, seen=frozenset({("t0", MODE)}))
     page = judge_section(judge_report(given, Resampling(0)))
     assert (
-        "1 labelled with suggestions on screen, 1 reference unsure" in note(page, "left_out").text
+        "1 labelled with suggestions on screen, 1 on which the reference is unsure"
+        in note(page, "left_out").text
     )
     mode = row(table(of_counts(0, 2, 0, 5), "judge"), MODE)
     assert estimate(mode, "true_positive_rate").undefined == "no_variance"

@@ -260,7 +260,7 @@ def test_reversal_within_models_is_a_warning() -> None:
     shown = table(signatures_report(signature_report(given, Resampling(0))), "stratified-all")
     assert shown.rows[0].mark == "†"
     assert [note.reason for note in shown.notes if note.warning] == ["reversed"]
-    assert "Simpson's paradox), for 1.3" in shown.notes[0].text
+    assert "For 1.3, the difference within models" in shown.notes[0].text
     assert any("3 traces of an unknown model" in note.text for note in shown.notes)
 
 

@@ -134,7 +134,7 @@ async def test_the_open_run_is_written_as_a_page(team: TeamDir, tmp_path: Path) 
     async with stage(team.folder / "one.json", workspace=team.workspace) as on:
         await choose(on, "page")
         await write_over(on, tmp_path / "run.html")
-        assert "1 run, 3 labels, 1 in the gold" in screen_text(on)
+        assert "1 run, 3 labels, 1 gold label" in screen_text(on)
         await on.press("enter")
         assert not isinstance(on.app.screen, ExportForm)
     page = str(tmp_path / "run.html")
@@ -150,7 +150,7 @@ async def test_the_library_writes_the_run_under_the_cursor_or_all(
         await on.press("escape")
         await choose(on, "pages")
         await write_over(on, tmp_path / "pages")
-        assert "2 runs, 3 labels, 1 in the gold" in screen_text(on)
+        assert "2 runs, 3 labels, 1 gold label" in screen_text(on)
     names = {path.name for path in (tmp_path / "pages").iterdir()}
     assert names == {"index.html", "one.html", "two.html"}
     assert "<title>two</title>" in (tmp_path / "pages" / "two.html").read_text()

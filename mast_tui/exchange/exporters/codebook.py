@@ -117,7 +117,7 @@ def _mode_parts(mode: Mode, taxonomy: Taxonomy, page: Values) -> Iterator[_Codeb
     yield _List("Applies when", mode.applies)
     yield _List("Does not apply when", mode.applies_not)
     yield _List(
-        "Easily taken for it",
+        "Easily confused with",
         [f"{names.get(other.slug, other.slug)}: {other.difference}" for other in mode.confusable],
     )
     yield _List("Agreed", [_guideline_text(other) for other in page.get("guidelines", ())])
@@ -132,7 +132,7 @@ def _case_texts(cases: Iterable[Values]) -> Iterator[str]:
     for case in cases:
         locations = [_location_text(target) for target in case["targets"]]
         location = f" at {', '.join(locations)}" if locations else ""
-        reason = f". {case['reason']}" if case["reason"] else ""
+        reason = f": {case['reason']}" if case["reason"] else ""
         author = f"({case['by']}, {case['at'][:10]})"  # the date without the time
         yield f"{case['trace']}: {case['value']}{location} {author}{reason}"
 

@@ -264,7 +264,7 @@ def _annotator_lines(document: Values) -> list[str]:
     )
     trace_counts = Counter(len(trace["annotators"]) for trace in document["traces"])
     annotators_per_trace = ", ".join(
-        f"{counted(trace_count, 'trace')} by {annotator_count}"
+        f"{counted(trace_count, 'trace')} by {counted(annotator_count, 'annotator')}"
         for annotator_count, trace_count in sorted(trace_counts.items())
     )
     lines = [
@@ -472,7 +472,7 @@ def _left_out_lines(document: Values) -> list[str]:
     return [
         "## What was left out",
         "",
-        f"- Traces started but not finished, by annotator: {_number_list(left_out['unfinished'])}",
+        f"- Traces begun but not finished, by annotator: {_number_list(left_out['unfinished'])}",
         "- Traces labelled again to measure self-agreement, not part of the gold: "
         f"{_number_list(left_out['retests'])}",
         f"- Judges that labelled, not part of the gold: {_name_list(left_out['judges'])}",

@@ -262,7 +262,7 @@ def _lines_on_missing_ids(left_out: Mapping[str, Any], file_format: str) -> list
         names = first_names(traces, _NAMES_SHOWN, _NAMES_REST)
         lines.append(
             f"{counted(len(traces), 'trace')} left out, as the id in {file_format} is unknown "
-            f"(recorded by another tool, or the file is not available): {names}"
+            f"(another tool recorded the trace, or its file is not available): {names}"
         )
     spans = [f"{span['key']} in {span['trace_id']}" for span in left_out.get("spans", ())]
     if spans:

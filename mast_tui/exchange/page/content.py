@@ -529,7 +529,7 @@ def label_counts_text(pages: Iterable[RunPage]) -> str:
     counts = Counter(label.source for page in pages for label in page.labels)
     parts = [counted(counts[PERSON], "label")]
     if counts[GOLD]:
-        parts.append(f"{counts[GOLD]:,} in the gold")
+        parts.append(counted(counts[GOLD], "gold label"))
     if counts[JUDGE]:
         parts.append(counted(counts[JUDGE], "suggestion"))
     return ", ".join(parts)

@@ -69,6 +69,10 @@ _REASON_WORDS: Final = {
 _NO_VARIANCE_WORDS: Final = {
     "positive_agreement": "none present",
     "negative_agreement": "none absent",
+    "true_positive_rate": "none present",
+    "true_negative_rate": "none absent",
+    "precision": "none present",
+    "f1": "none present",
     "f1_exact": "no places",
     "f1_overlap": "no places",
 }

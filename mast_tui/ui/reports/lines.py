@@ -26,7 +26,7 @@ from mast_tui.reports.render.cells import (
     number,
     undefined_words,
 )
-from mast_tui.reports.sentences import joined_names
+from mast_tui.reports.sentences import joined_names, why_no_interval
 from mast_tui.safe_text import display_lines, one_line
 from mast_tui.ui.text.layout import wrapped
 from mast_tui.ui.widgets.virtual_lines import SMALL_HEIGHT, VirtualLines, row_strip
@@ -213,14 +213,8 @@ def _interval_or_reason(cell: Figure, column: Column, intervals_pending: bool) -
     """Return the interval of a figure, or why there is none; empty if none is expected."""
     if cell.value is None:
         return ""
-    if cell.withheld == "few_traces":
-        return f"no interval: it needs {cell.needs} traces"
     if cell.withheld is not None:
-        reason = cell.withheld.replace("_", " ")
-        # For other reasons than too few cases, more cases do not help.
-        if cell.needs is not None and cell.withheld.startswith("few"):
-            reason += f", it needs {cell.needs}"
-        return f"no interval: {reason}"
+        return why_no_interval(cell)
     if cell.interval is not None:
         return interval_text(cell, column.kind, intervals_pending=intervals_pending)
     return "its interval is being computed …" if intervals_pending and column.interval else ""

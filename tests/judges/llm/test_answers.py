@@ -212,7 +212,7 @@ def test_confidences_are_read_on_any_scale() -> None:
         answer = read_claims(claim(confidence=high), claim(first=1, last=1, confidence=low))
         confidences = [finding.confidence for finding in answer.findings]
         assert confidences == [high / scale, low / scale]
-        assert answer.remarks == (f"confidences are taken as of {scale}",)
+        assert answer.remarks == (f"confidences are read as numbers from 0 to {scale}",)
 
 
 def test_quotes_of_any_type_are_read() -> None:

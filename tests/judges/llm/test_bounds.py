@@ -205,5 +205,5 @@ def test_entries_and_broken_beginnings_are_limited() -> None:
         assert len(read.verdicts) == 1
         assert len(read.remarks) <= MOST_ENTRIES
     text = "x" + '{"a": [' + '{"a": 0}, ' * 150_000
-    with pytest.raises(Malformed, match="no whole JSON object"):
+    with pytest.raises(Malformed, match="not a complete JSON object"):
         parsed(text)

@@ -144,11 +144,11 @@ async def test_an_allowance_counts_earlier_spending_and_money() -> None:
     with pytest.raises(AllowanceSpent, match=r"exceed the 0\.0100 allowed"):
         await budget.reserve(1_000, 100)
     # A request that is too large by itself is reported as such.
-    message = re.escape("one request alone may use 1,100 of the 1,000 tokens allowed")
+    message = re.escape("one request alone may use 1,100, more than the 1,000 tokens allowed")
     with pytest.raises(AllowanceSpent, match=message):
         await Budget(Allowance(1_000), used=Usage(1, 500)).reserve(1_000, 400)
     dear = Budget(Allowance(cost=0.001), prices=Prices(1.0, 10.0))
-    with pytest.raises(AllowanceSpent, match=re.escape("0.0020 of the 0.0010 allowed")):
+    with pytest.raises(AllowanceSpent, match=re.escape("0.0020, more than the 0.0010 allowed")):
         await dear.reserve(1_000, 400)
 
 

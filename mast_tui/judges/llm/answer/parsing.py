@@ -251,7 +251,7 @@ class _Reader:
         entries = _mode_entries(value, self._taxonomy) or ()
         self._scale = scale_of(_raw_confidences(entries))
         if self._scale > 1:
-            self._add_remark(f"confidences are taken as of {self._scale}")
+            self._add_remark(f"confidences are read as numbers from 0 to {self._scale}")
         for name, entry in entries:
             self._read_entry(name, entry)
         if not self._verdicts:
@@ -726,7 +726,7 @@ def _find_last_object(
         chars_read += piece.end - start.start()
         start_count += 1
     if problem:
-        raise Malformed(f"the answer is no whole JSON object: {problem}")
+        raise Malformed(f"the answer is not a complete JSON object: {problem}")
     if last_match is None:
         raise Malformed(f"the answer holds no JSON object with a {content}")
     return last_match

@@ -174,8 +174,8 @@ class Budget:
             is_too_much = cost > (self._allowed.cost or 0.0)
         if is_too_much:
             return (
-                f"one request alone may use {needed_amount} of the {allowed_amount} allowed; "
-                "allow more"
+                f"one request alone may use {needed_amount}, more than the {allowed_amount} "
+                "allowed; allow more"
             )
         # Answers to other requests may still arrive, so the usage until now is not reported.
         return (

@@ -446,8 +446,8 @@ class TraceJudge:
         limit = overflow.context_limit
         server_limit = "" if limit is None else f"the server reads {limit:,} tokens, and "
         sizes = (
-            f"{server_limit}the instructions take about {instruction_tokens:,}, an answer up to"
-            f" {answer_tokens:,} (--answer-tokens), a window up to"
+            f"{server_limit}the instructions take about {instruction_tokens:,} tokens, an "
+            f"answer up to {answer_tokens:,} (--answer-tokens), a window up to"
             f" {self._parameters.window_tokens:,} (--window-tokens) and at least {LEAST_TOKENS};"
             " give the model a larger context (llama.cpp -c, vLLM --max-model-len, Ollama"
             " OLLAMA_CONTEXT_LENGTH) or ask about fewer modes (--taxonomy)"

@@ -235,7 +235,7 @@ class BatchClient:
             )
         if error_kind in _TEMPORARY_ERRORS:
             return ServerUnreachable(
-                f"{self._host} cannot do it now: {reason}; the same command continues"
+                f"{self._host} cannot run the batch now: {reason}; the same command continues"
             )
         if error_kind in (ErrorKind.KEY, ErrorKind.DENIED):
             return RunStops(
