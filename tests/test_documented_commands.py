@@ -46,21 +46,36 @@ def called(arguments: list[str]) -> tuple[click.Command, list[str]]:
     return command, remaining
 
 
+def unknown_options(line: str) -> list[str]:
+    """Return the options in the arguments of a call that its command does not accept."""
+    command, remaining = called(line.replace("[", " ").replace("]", " ").split())
+    accepted = {"--help", *(name for parameter in command.params for name in parameter.opts)}
+    accepted |= {name for parameter in command.params for name in parameter.secondary_opts}
+    options = [
+        name
+        for argument in remaining
+        if argument.startswith("-")
+        for name in OPTION.findall(argument)
+    ]
+    return [f"mast-tui {line}: {name}" for name in options if name not in accepted]
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_a_shown_command_takes_its_options(page: Path) -> None:
-    unknown = []
-    for line in calls(page):
-        command, remaining = called(line.replace("[", " ").replace("]", " ").split())
-        accepted = {"--help", *(name for parameter in command.params for name in parameter.opts)}
-        accepted |= {name for parameter in command.params for name in parameter.secondary_opts}
-        options = [
-            name
-            for argument in remaining
-            if argument.startswith("-")
-            for name in OPTION.findall(argument)
-        ]
-        unknown += [f"mast-tui {line}: {name}" for name in options if name not in accepted]
-    assert unknown == []
+    assert [problem for line in calls(page) for problem in unknown_options(line)] == []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_has_a_whole_sentence_and_an_example_on_one_line(name: str) -> None:
+    group = load_command(name)
+    subcommands = group.commands if isinstance(group, click.Group) else {}
+    commands = [(name, group), *((f"{name} {sub}", subcommands[sub]) for sub in subcommands)]
+    for full_name, command in commands:
+        lines = command.get_help(click.Context(command, terminal_width=78)).splitlines()
+        assert not any(line.endswith("...") for line in lines[1:]), full_name
+        (example,) = (line[len("  Example: ") :] for line in lines if "  Example: " in line)
+        assert example.startswith(f"mast-tui {full_name}")
+        assert unknown_options(example.removeprefix("mast-tui ")) == []
 
 
 def test_the_pages_show_commands() -> None:
