@@ -458,7 +458,7 @@ def _remedies_text(problems: Iterable[RowProblem], *, has_good_rows: bool) -> st
     if has_good_rows:
         sentences.append("Use --skip-errors to import the other rows")
     if Remedy.ALLOW_NEW in remedies:
-        sentences.append("Use --allow-new to accept new names")
+        sentences.append("Use --allow-new to accept new traces and annotators")
     return ". ".join(sentences)
 
 

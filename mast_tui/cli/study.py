@@ -51,6 +51,7 @@ from mast_tui.session import (
     check_changes,
     earlier_work_text,
     finished_in_study,
+    outside_study_text,
     outside_work,
     outside_work_text,
     progress,
@@ -816,6 +817,10 @@ def queue_command(request: StudyQueueRequest) -> None:
             f"--kind {request.kind} shows others' labels and records that {annotator} has seen "
             f"them, but you are signed in as {viewer.name}"
         )
+    study = workspace.study(taxonomy.ref)
+    outside_text = outside_study_text(annotator, study)
+    if outside_text is not None:
+        say(outside_text)
     items = queue(
         workspace, taxonomy, annotator, QueueKind(request.kind), n=request.count, seed=request.seed
     )
@@ -825,7 +830,7 @@ def queue_command(request: StudyQueueRequest) -> None:
                 "taxonomy": taxonomy.ref,
                 "annotator": annotator,
                 "kind": request.kind,
-                "study": workspace.study(taxonomy.ref) is not None,
+                "study": study is not None,
                 "traces": [_queue_item_json(item, taxonomy) for item in items],
             }
         )
