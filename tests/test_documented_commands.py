@@ -51,12 +51,7 @@ def unknown_options(line: str) -> list[str]:
     command, remaining = called(line.replace("[", " ").replace("]", " ").split())
     accepted = {"--help", *(name for parameter in command.params for name in parameter.opts)}
     accepted |= {name for parameter in command.params for name in parameter.secondary_opts}
-    options = [
-        name
-        for argument in remaining
-        if argument.startswith("-")
-        for name in OPTION.findall(argument)
-    ]
+    options = OPTION.findall(" ".join(word for word in remaining if word.startswith("-")))
     return [f"mast-tui {line}: {name}" for name in options if name not in accepted]
 
 
@@ -67,15 +62,16 @@ def test_a_shown_command_takes_its_options(page: Path) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_help_has_a_whole_sentence_and_an_example_on_one_line(name: str) -> None:
-    group = load_command(name)
-    subcommands = group.commands if isinstance(group, click.Group) else {}
-    commands = [(name, group), *((f"{name} {sub}", subcommands[sub]) for sub in subcommands)]
-    for full_name, command in commands:
-        lines = command.get_help(click.Context(command, terminal_width=78)).splitlines()
-        assert not any(line.endswith("...") for line in lines[1:]), full_name
-        (example,) = (line[len("  Example: ") :] for line in lines if "  Example: " in line)
-        assert example.startswith(f"mast-tui {full_name}")
-        assert unknown_options(example.removeprefix("mast-tui ")) == []
+    commands = {name: load_command(name)}
+    if isinstance(group := commands[name], click.Group):
+        commands |= {f"{name} {below}": command for below, command in group.commands.items()}
+    for full_name, command in commands.items():
+        _, *lines = command.get_help(click.Context(command, terminal_width=78)).splitlines()
+        assert not any(line.endswith("...") for line in lines), full_name
+        (example,) = (line for line in lines if line.startswith("  Example: mast-tui "))
+        arguments = example.removeprefix("  Example: mast-tui ")
+        assert arguments.startswith(full_name)
+        assert unknown_options(arguments) == []
 
 
 def test_the_pages_show_commands() -> None:
