@@ -143,7 +143,7 @@ class JudgeConfiguration(Struct, frozen=True):
     answer_tokens: Annotated[
         _Tokens,
         Setting(
-            "First limit for the tokens of an answer; thinking models get more.",
+            "The most tokens of a first answer; reasoning models get more.",
             _TOKENS,
         ),
     ] = ANSWER_TOKENS

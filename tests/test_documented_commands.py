@@ -46,21 +46,32 @@ def called(arguments: list[str]) -> tuple[click.Command, list[str]]:
     return command, remaining
 
 
+def unknown_options(line: str) -> list[str]:
+    """Return the options in the arguments of a call that its command does not accept."""
+    command, remaining = called(line.replace("[", " ").replace("]", " ").split())
+    accepted = {"--help", *(name for parameter in command.params for name in parameter.opts)}
+    accepted |= {name for parameter in command.params for name in parameter.secondary_opts}
+    options = OPTION.findall(" ".join(word for word in remaining if word.startswith("-")))
+    return [f"mast-tui {line}: {name}" for name in options if name not in accepted]
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_a_shown_command_takes_its_options(page: Path) -> None:
-    unknown = []
-    for line in calls(page):
-        command, remaining = called(line.replace("[", " ").replace("]", " ").split())
-        accepted = {"--help", *(name for parameter in command.params for name in parameter.opts)}
-        accepted |= {name for parameter in command.params for name in parameter.secondary_opts}
-        options = [
-            name
-            for argument in remaining
-            if argument.startswith("-")
-            for name in OPTION.findall(argument)
-        ]
-        unknown += [f"mast-tui {line}: {name}" for name in options if name not in accepted]
-    assert unknown == []
+    assert [problem for line in calls(page) for problem in unknown_options(line)] == []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_has_a_whole_sentence_and_an_example_on_one_line(name: str) -> None:
+    commands = {name: load_command(name)}
+    if isinstance(group := commands[name], click.Group):
+        commands |= {f"{name} {below}": command for below, command in group.commands.items()}
+    for full_name, command in commands.items():
+        _, *lines = command.get_help(click.Context(command, terminal_width=78)).splitlines()
+        assert not any(line.endswith("...") for line in lines), full_name
+        (example,) = (line for line in lines if line.startswith("  Example: mast-tui "))
+        arguments = example.removeprefix("  Example: mast-tui ")
+        assert arguments.startswith(full_name)
+        assert unknown_options(arguments) == []
 
 
 def test_the_pages_show_commands() -> None:

@@ -72,11 +72,13 @@ _RULES: Final = (
 @click.command()
 @options.takes(McpRequest, _RULES)
 def mcp_command(request: McpRequest) -> None:
-    """Let an agent read and label traces, as an MCP server.
+    """Serve traces to an agent, which reads and labels them (MCP).
 
-    It speaks over stdin and stdout. The agent is an annotator of its own kind, agent:NAME. It works
-    blind, sees only its own labels until it has finished a trace, and its labels never become gold.
-    Without PATH it labels the traces of the workspace. Needs the extra mcp.
+    The MCP server uses stdin and stdout. The agent is an annotator of its own kind, agent:NAME. It
+    works blind, sees only its own labels until it has finished a trace, and its labels never become
+    gold. Without PATH it labels the traces of the workspace. Needs mast-tui[mcp].
+
+    Example: mast-tui mcp runs/ --annotator agent:claude
     """
     if request.skill:
         click.echo(_server_module().skill_text(), nl=False)

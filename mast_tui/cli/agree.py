@@ -362,21 +362,23 @@ class AgreeRequest:
     thresholds: bool = options.option(
         "--thresholds",
         is_flag=True,
-        help="With --judge: count a finding only from a confidence that is fitted for each mode on "
-        "the calibration traces of 'study set --split', and measure the judge on all other "
-        "traces.",
+        help="With --judge: count a finding only if its confidence reaches the threshold of its "
+        "mode. Thresholds are fitted on the calibration traces of 'study set --split'; the judge "
+        "is measured on all other traces.",
     )
     which: Which = options.which_pass(default="1")
     rounds: int = options.rounds(
         help="The number of resamples of the traces; 0 gives no intervals."
     )
     seed: int = options.seed()
-    no_spans: bool = options.option("--no-spans", is_flag=True, help="Leave out where labels are.")
+    no_spans: bool = options.option(
+        "--no-spans", is_flag=True, help="Leave out the places of labels."
+    )
     time: bool = options.option(
         "--time",
         is_flag=True,
         help="Show instead the minutes per trace and label with and without suggestions, and how "
-        "much more often people say present where a judge suggests it.",
+        "much more often people find a mode present if a judge suggests it.",
     )
     mode: str | None = options.option(
         "--traces",
@@ -526,8 +528,11 @@ _RULES: Final = (
 def agree_command(request: AgreeRequest) -> None:
     """Show how well annotators agree, and how good a judge is.
 
-    The unit is trace × mode where both have a verdict, in finished traces. Annotators see only the
-    traces that they have finished or adjudicate; this is recorded.
+    The unit is trace × mode: a mode on which both annotators have a verdict in a trace that both
+    have finished. Annotators see only the traces that they have finished or adjudicate; this is
+    recorded.
+
+    Example: mast-tui agree --annotators alice,bob
     """
     workspace = open_workspace(request.common)
     outputs = outputs_beside(workspace, force=request.force)

@@ -24,7 +24,9 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
             "cli.read", "Read and label a trace line by line, for screen readers and braille."
         ),
         "web": Command("web.command", "Show the app in a browser, to yourself or to a team."),
-        "mcp": Command("agents.command", "Let an agent read and label traces, as an MCP server."),
+        "mcp": Command(
+            "agents.command", "Serve traces to an agent, which reads and labels them (MCP)."
+        ),
         "search": Command("cli.search", "Find text in all traces of files and folders."),
         "compare": Command(
             "cli.compare", "Align two runs side by side, and show where they diverge."
@@ -40,23 +42,23 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
             "Follow running sessions and report each finding of a rule at once.",
         ),
         "guard": Command(
-            "cli.guard", "Make checks on runs from labels; agents run them before they stop."
+            "cli.guard", "Turn labels into guards: checks that agents run before they stop."
         ),
         "exam": Command(
-            "exam.command", "Compare judges with a labelled set, by the set's own scoring."
+            "exam.command", "Score judges against a labelled set, by the set's own measures."
         ),
         "import": Command(
             "cli.import_labels",
             "Import labels from files, list the imports, or undo one.",
         ),
         "status": Command(
-            "cli.status", "Show per annotator what is finished, open and left to adjudicate."
+            "cli.status", "Show per annotator what is finished, begun and left to adjudicate."
         ),
         "study": Command(
             "cli.study", "Set up a study: who labels which traces, in which order, and how."
         ),
         "taxonomy": Command(
-            "cli.taxonomy", "Show a taxonomy, compare versions, and carry labels over to the next."
+            "cli.taxonomy", "Show a taxonomy, compare versions, and move labels to a new version."
         ),
         "agree": Command("cli.agree", "Show how well annotators agree, and how good a judge is."),
         "report": Command(
@@ -64,7 +66,7 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
             "Show how runs fail: which failure modes, how certain, and where.",
         ),
         "experiment": Command(
-            "cli.experiment", "Test whether a change helped: arms over the same tasks."
+            "cli.experiment", "Test whether a change helped: compare arms on the same tasks."
         ),
         "export": Command(
             "cli.export",
@@ -78,7 +80,7 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
             "team.command", "Manage the members of a workspace on a server, and their roles."
         ),
         "config": Command(
-            "cli.config", "Print every setting with its value, and the path of the file."
+            "cli.config", "Print every setting with its value, and the path of config.toml."
         ),
         "doctor": Command(
             "cli.doctor", "Show what works on this machine, what does not, and how to fix it."

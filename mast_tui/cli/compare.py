@@ -53,6 +53,8 @@ def compare_command(request: CompareRequest) -> None:
 
     A and B are traces, such as a failed and a successful run of one task. FILE#1 is the second
     trace of a file, as the library names it.
+
+    Example: mast-tui compare failed.jsonl succeeded.jsonl
     """
     hide_outcomes = hides_outcomes(request.common)
     trace_a = _read_trace(request.a)

@@ -42,11 +42,13 @@ class ConfigRequest:
 @click.command()
 @options.takes(ConfigRequest)
 def config_command(request: ConfigRequest) -> None:
-    """Print every setting with its value, and the path of the file.
+    """Print every setting with its value, and the path of config.toml.
 
     The output is a valid configuration file: defaults and examples are comments. A wrong setting is
     reported with its line, and the exit code is 1; the app still starts and uses the default of a
     wrong setting.
+
+    Example: mast-tui config
     """
     configuration, keys = settings_in_use()
     if request.as_json:

@@ -119,12 +119,14 @@ def convert_command(request: ConvertRequest) -> int:
     Each line holds the trace's id, the run's metadata (task, system, model, benchmark, outcome,
     score) and its spans in reading order with their whole texts. Ids and span keys are those of the
     original, so labels fit both. Blind annotators do not get outcome, score, reward, ground truth
-    and labels carried in the files.
+    or labels carried in the files.
 
     With --to atif each line is a trajectory; a single trace is one JSON document. It never contains
     outcome, score or answer key, and values without an ATIF field are in extra. --to agentdebugx
     writes the format of AgentDebugX, also without them. 'mast-tui import' reads the findings of
     such tools.
+
+    Example: mast-tui convert runs/ -o traces.jsonl
     """
     hide_outcomes = hides_outcomes(request.common)
     key = partial(_mask_key, request.common)

@@ -53,6 +53,8 @@ def app_command(request: AppRequest) -> int:
 
     Opens a file in the annotate screen, a folder or several files in the library, or without PATH
     the sample traces.
+
+    Example: mast-tui runs/ --annotator alice
     """
     return start(request.paths, request.common)
 

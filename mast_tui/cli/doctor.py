@@ -98,6 +98,8 @@ def doctor_command(request: DoctorRequest) -> int:
     Checks the terminal, its encoding, copying, the editor for notes, pictures, settings, the cache,
     the workspace, and the model server if one is set (only its list of models is requested).
     Changes nothing. The exit code is 1 if something is wrong.
+
+    Example: mast-tui doctor --offline
     """
     results = [
         _check_terminal(),
@@ -256,7 +258,7 @@ def _check_cache() -> Check:
             "indexes of traces are not stored; allow writing, or set XDG_CACHE_HOME",
         )
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-    return Check("cache", CheckState.WORKS, f"{folder}, {size / 1e6:,.0f} MB; it may be deleted")
+    return Check("cache", CheckState.WORKS, f"{folder}, {size / 1e6:,.0f} MB; you can delete it")
 
 
 def _check_workspace(location: str | None) -> Check:

@@ -124,9 +124,9 @@ class ExperimentRequest:
     seed: int = options.seed()
     language_files: ReportFiles = options.files_by_language(
         ReportFiles.named,
-        html="Write it as a page.",
+        html="Write the report as one HTML page.",
         markdown="Write it as Markdown.",
-        csv="Write every figure as a row.",
+        csv="Write every figure as a row of a table.",
         latex="Write its tables for LaTeX.",
     )
     records: bool = options.option(
@@ -190,13 +190,15 @@ _RULES: Final = (
 @click.command()
 @options.takes(ExperimentRequest, _RULES)
 def experiment_command(request: ExperimentRequest) -> None:
-    """Test whether a change helped: arms over the same tasks.
+    """Test whether a change helped: compare arms on the same tasks.
 
     With PATH … only the runs in these files and folders count. Runs belong to one task if their
     task_id is the same; without a task_id, if the text of the task is the same.
 
     All runs count for success. For annotators, only labels on runs that they have finished or
     adjudicate count; this is recorded.
+
+    Example: mast-tui experiment --arms version --baseline v1
     """
     arm_paths = request.arm_paths
     files = request.files

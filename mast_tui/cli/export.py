@@ -62,7 +62,7 @@ class ExportCommandRequest:
         help="The labels to export. Default: gold; jsonl contains all.",
     )
     which: Which | None = options.which_pass(
-        help=f"{options.WHICH_PASS} Default: 1 for {_OF_FIRST_PASSES}, else the present labels."
+        help=f"{options.WHICH_PASS} Default: 1 for {_OF_FIRST_PASSES}, else the current labels."
     )
     annotators: str | None = options.option(
         "--annotators", metavar="A,B,…", help="The annotators behind the gold. Default: all people."
@@ -148,6 +148,8 @@ def export_command(request: ExportCommandRequest) -> None:
     An earlier export is replaced once the new one is complete. Annotators get their own labels, and
     those of others only on traces that they have finished or adjudicate; this is recorded. jsonl is
     the whole workspace.
+
+    Example: mast-tui export --format gold -o gold.json
     """
     names = split_names(request.annotators)
     chosen_format = EXPORT_FORMATS[request.file_format]

@@ -73,7 +73,10 @@ _FEWEST_FAILURES: Final = 2
 
 @click.group()
 def guard_command() -> None:
-    """Make checks on runs from labels; agents run them before they stop."""
+    """Turn labels into guards: checks that agents run before they stop.
+
+    Example: mast-tui guard build --labels gold -o guards.toml
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +104,8 @@ def build_command(request: GuardBuildRequest) -> None:
 
     Guards are chosen on one half of the labelled traces and tested on the other; runs of one task
     are in one half. A guard is on only if the upper bound of its false alarms is at most 5 %.
+
+    Example: mast-tui guard build --labels gold -o guards.toml
     """
     workspace, taxonomy = open_with_taxonomy(request.common)
     viewer = command_viewer(workspace, taxonomy.ref, request.common)
@@ -137,7 +142,7 @@ def build_command(request: GuardBuildRequest) -> None:
             print_table(_COLUMNS, guards)
         print_line(
             f"{request.output}: {counted(len(guards), 'guard')} from "
-            f"{counted(len(runs), 'labelled trace')}, {on_count} on"
+            f"{counted(len(runs), 'labelled trace')}; {counted(on_count, 'is', 'are')} on"
         )
 
 
@@ -205,8 +210,8 @@ def _labelled_runs(
     """
     if label_source.startswith(RULES_PREFIX):
         raise MastError(
-            f"--labels {one_line(label_source)}: guards consist of these rules and agree with "
-            "themselves; name a person, an agent or a model"
+            f"--labels {one_line(label_source)}: guards consist of these rules and would agree "
+            "with themselves; name a person, an agent or a model"
         )
     is_gold = label_source == "gold"
     if not is_gold:
@@ -347,7 +352,7 @@ def _reason_for_off(rates: TestedRates) -> str:
     )
     return (
         f"tested on {counted(rates.runs, 'run')} without the failure; with "
-        f"{counted(rates.false_alarms, 'false alarm')}, {needed_runs} are needed"
+        f"{counted(rates.false_alarms, 'false alarm')}, {needed_runs} such runs are needed"
     )
 
 
@@ -423,9 +428,12 @@ class GuardHookRequest:
 @guard_command.command("hook")
 @options.takes(GuardHookRequest)
 def hook_command(request: GuardHookRequest) -> None:
-    """Write the stop hook of a coding agent, which runs the guards before a session ends.
+    """Write a stop hook of a coding agent, which runs the guards.
 
-    Other settings in the file stay. If a guard fires, the agent gets its reason and continues.
+    The agent runs the hook before a session ends. If a guard fires, the agent gets the reason and
+    continues. Other settings in the file stay.
+
+    Example: mast-tui guard hook claude-code --guards guards.toml
     """
     read_rules(request.guards, load_mast(), any_taxonomy=True)  # raises if unusable
     path = request.output or _SETTINGS[request.agent]
@@ -486,10 +494,12 @@ class GuardStopRequest:
 @guard_command.command("stop")
 @options.takes(GuardStopRequest)
 def stop_command(request: GuardStopRequest) -> None:
-    """Answer a stop hook, whose JSON comes on stdin: may the session end?
+    """Tell a stop hook, whose JSON is on stdin, if the session may end.
 
-    Prints nothing if it may, or if a hook has already blocked it in this turn; otherwise the
-    decision to block with the reasons, for Claude Code and Codex alike.
+    Prints nothing if the session may end, or if a hook has already kept it from ending in this
+    turn. Otherwise prints the decision to block, with the reasons. Claude Code and Codex read it.
+
+    Example: mast-tui guard stop --guards guards.toml < event.json
     """
     event = _stop_event(sys.stdin.read())
     if event.get("stop_hook_active"):

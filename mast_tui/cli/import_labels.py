@@ -68,13 +68,16 @@ class ImportCommandRequest:
     """The options of ``mast-tui import``."""
 
     files: tuple[str, ...] = options.argument(nargs=-1, metavar="FILE …")
-    file_format: str | None = options.option("--format", type=click.Choice(list(IMPORT_FORMATS)))
+    file_format: str | None = options.option(
+        "--format", type=click.Choice(list(IMPORT_FORMATS)), help="The format of the files."
+    )
     crosswalk: Path | None = options.option(
         "--crosswalk",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="Translate a data set's own categories to MAST (CSV with from,to, TOML, or the name "
-        "of a crosswalk that comes with the package, such as trail-to-mast).",
+        help="Translate a data set's own categories to MAST: a CSV file with the columns from and "
+        "to, a TOML file, or the name of a crosswalk that comes with the package, such as "
+        "trail-to-mast.",
     )
     skip_errors: bool = options.option(
         "--skip-errors", is_flag=True, help="Skip invalid rows and import the rest."
@@ -181,6 +184,8 @@ def import_command(request: ImportCommandRequest) -> int:
     A folder or URL that 'mast-tui judge --out' has written to needs no --format: its traces come
     with the judge's suggestions. Importing twice changes nothing. If a row is wrong, it is reported
     and nothing is written; --skip-errors writes the other rows.
+
+    Example: mast-tui import alice.csv --format csv-long
     """
     if request.as_list:
         return list_imports(open_workspace(request.common), request.as_json)
@@ -453,7 +458,7 @@ def _remedies_text(problems: Iterable[RowProblem], *, has_good_rows: bool) -> st
     if has_good_rows:
         sentences.append("Use --skip-errors to import the other rows")
     if Remedy.ALLOW_NEW in remedies:
-        sentences.append("Use --allow-new to accept new names")
+        sentences.append("Use --allow-new to accept new traces and annotators")
     return ". ".join(sentences)
 
 

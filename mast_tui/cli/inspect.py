@@ -46,6 +46,8 @@ def inspect_command(request: InspectRequest) -> int:
 
     Lists per file its format, its traces, and every problem with its location. Blind annotators do
     not see outcomes.
+
+    Example: mast-tui inspect runs/
     """
     hide_outcomes = hides_outcomes(request.common)
     files = []

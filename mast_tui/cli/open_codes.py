@@ -15,6 +15,7 @@ from mast_tui.cli.shared.asking import command_viewer, report_hidden_traces
 from mast_tui.cli.shared.common import open_with_taxonomy, print_json, print_line, print_table, say
 from mast_tui.columns import TableColumn, key_column
 from mast_tui.configuration import read_judge_configuration
+from mast_tui.counts import counted
 from mast_tui.judges.llm.run.grouping import grouping_notice, propose_groups, used_words
 from mast_tui.judges.llm.run.setup import configured_setup
 from mast_tui.safe_text import one_line
@@ -75,11 +76,14 @@ class StudyNotesRequest:
 @click.command()
 @options.takes(StudyNotesRequest)
 def notes_command(request: StudyNotesRequest) -> None:
-    """List open codes: labels 'none of these modes' (0 0) and notes on spans.
+    """List open codes: labels of the code 0.0 and notes on spans.
 
-    They are grouped by a #tag in their text, or else by their words (--by), with the number of new
+    A label of the code 0.0 (keys 0 0) is for a failure that no mode describes. Open codes are
+    grouped by a #tag in their text, or else by their words (--by), with the number of new
     kinds of failure per trace, in reading order. 'taxonomy add' makes a mode of a group. Annotators
     see what others wrote only on traces that they have finished.
+
+    Example: mast-tui study notes --tag timeout
     """
     workspace, taxonomy = open_with_taxonomy(request.common)
     viewer = command_viewer(workspace, taxonomy.ref, request.common)
@@ -93,8 +97,9 @@ def notes_command(request: StudyNotesRequest) -> None:
         if annotator is None:
             raise click.UsageError("--give needs your name: --annotator NAME")
         added = toggle_tag(workspace, taxonomy.id, annotator, selected.codes, request.give)
-        change = f"{len(selected.codes)} tagged" if added else f"removed from {len(selected.codes)}"
-        say(f"#{request.give.removeprefix('#')}: {change}")
+        change = "added to" if added else "removed from"
+        codes_text = counted(len(selected.codes), "open code")
+        say(f"#{request.give.removeprefix('#')}: {change} {codes_text}")
         identities = {code.identity for code in selected.codes}
         coding = visible_coding(viewer, workspace, taxonomy)
         selected = coding.keeping(lambda code: code.identity in identities)
@@ -116,8 +121,8 @@ def notes_command(request: StudyNotesRequest) -> None:
     report_hidden_traces(viewer, hidden)
     if not coding.codes:
         click.echo(
-            "There are no open codes yet. In an open trace the keys '0' '0' label a failure that "
-            "no mode describes, and 'm' writes a note on a span without a label"
+            "There are no open codes yet. In the app the keys 0 0 label a failure that no mode "
+            "describes, and m writes a note on a span without a label."
         )
     elif request.chosen:
         _print_codes(document["groups"])

@@ -36,7 +36,7 @@ class PageRequest:
 
     paths: tuple[Path, ...] = options.paths(required=True, exist=True)
     output: Path = options.output(
-        help="The file to write; a folder where the paths hold several runs.", required=True
+        help="The file to write; for several runs a folder.", required=True
     )
     markdown: bool = options.option(
         "--markdown", is_flag=True, help="Write Markdown instead of HTML."
@@ -58,6 +58,8 @@ def page_command(request: PageRequest) -> int:
     nothing and works without JavaScript.
     'mast-tui import FILE --format page' reads the labels back. Several runs become a folder with an
     index. Annotators get what they may see, as in 'mast-tui export'.
+
+    Example: mast-tui page runs/trace.jsonl -o page.html
     """
     workspace = existing_workspace(request.common)
     if workspace is None:

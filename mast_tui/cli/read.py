@@ -57,14 +57,15 @@ ANSWER_KEY_HIDDEN: Final = (
 )
 
 HELP: Final = """\
-Enter or j next span, k previous, g first, G last, :12 or #12 span 12, d more of the text,
-s this span again, /words find, n next find, E next error, i answer key
-13 label the span with mode 1.3, again takes it off; t13 the whole trace; -13 absent; _13 unsure
-v begins a range at this span, a later 13 labels it; w WORDS quotes words, a later 13 labels them
-m WORDS note on the span, f severity and c confidence of the label here
-M my labels, l WORDS find a mode
-] next suggestion, [ previous, a accept it, x reject it
-u undo, U redo, D finish, ? this help, q leave; every label is kept at once"""
+Enter or j: next span. k: previous span. g: first. G: last. :12 or #12: span 12.
+d: more of the text. s: this span again. E: next error. i: answer key.
+/WORDS: find words. n: find them again. l WORDS: find a mode.
+13: label the span with mode 1.3, or remove this label. t13: label the whole trace.
+-13: mode 1.3 is absent. _13: you are unsure of it. 00: a failure that no mode describes.
+v: begin a range here; at its last span, 13 labels it. w WORDS: quote words; then 13 labels them.
+m WORDS: note on the span. f: severity of the last label here. c: its confidence.
+M: list my labels. ]: next suggestion. [: previous suggestion. a: accept it. x: reject it.
+u: undo. U: redo. D: finish. ?: this help. q: leave. Each label is saved at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,9 +98,11 @@ _RULES: Final = (
 def read_command(request: ReadRequest) -> None:
     """Read and label a trace line by line, for screen readers and braille.
 
-    PATH is its file, or a folder: then the first trace of your queue there opens. Type the keys of
-    the app, each followed by Enter; ? lists them. Printed text stays and is never overwritten.
-    Input can also come from a file or a pipe.
+    PATH is the file of the trace. If it is a folder, the first trace of your queue that is in it
+    opens. Type the keys of the app, each followed by Enter; ? lists them. Printed text stays and is
+    never overwritten. Input can also come from a file or a pipe.
+
+    Example: mast-tui read runs/trace.jsonl --annotator alice
     """
     trace = None if request.path.is_dir() else _read_trace(request.path, request.number)
     workspace, taxonomy = open_with_taxonomy(request.common, create=True)
@@ -305,7 +308,8 @@ class LineReader:
         elif text_command is not None and text:
             text_command(text)
         else:
-            self._say(f"{one_line(line, 20)} is not a key; ? lists the keys")
+            problem = "is not a key" if text_command is None else "needs words after it"
+            self._say(f"{one_line(line, 20)} {problem}; ? lists the keys")
 
     def _move_to(self, index: int) -> None:
         """Go to a span and print it."""
@@ -444,7 +448,9 @@ class LineReader:
         in_range = self._range_from is not None
         self._range_from = None if in_range else self._index
         message = (
-            "No range" if in_range else f"Range from #{self._index + 1}: go to its end, label it"
+            "The range is removed"
+            if in_range
+            else f"Range from #{self._index + 1}: go to its last span, then label it"
         )
         self._say(message)
 
@@ -542,11 +548,10 @@ class LineReader:
         if answer is None and not self._session.finished:
             unread = sum(map(len, self._session.unread()))
             verb = "was" if unread == 1 else "were"
-            self._say(
-                f"{counted(unread, 'span')} {verb} not read. o: modes left open do not count in "
-                "agreement,"
-            )
-            self._say("W: all become absent (only if you looked for each); any other key goes back")
+            self._say(f"{counted(unread, 'span')} {verb} not read.")
+            self._say("o: finish; modes left open do not count in agreement.")
+            self._say("W: finish; open modes become absent (only if you looked for each).")
+            self._say("Any other key: do not finish yet.")
             key = next(self._lines, "")
             # ``j`` was the key of earlier versions; scripts still send it.
             if key not in ("o", "W", "j"):

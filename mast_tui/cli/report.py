@@ -147,7 +147,7 @@ class ReportRequest:
     rounds: int = options.rounds(help="The number of resamples; 0 gives no intervals.")
     seed: int = options.seed()
     without_places: bool = options.option(
-        "--without-places", is_flag=True, help="Leave out where labels are."
+        "--without-places", is_flag=True, help="Leave out the places of labels."
     )
     bill: bool = options.option(
         "--bill",
@@ -299,6 +299,8 @@ def report_command(request: ReportRequest) -> None:
     that judge's verdicts on all traces in it, and needs no workspace.
 
     For annotators, only traces that they have finished or adjudicate count; this is recorded.
+
+    Example: mast-tui report --by system --html report.html
     """
     rules = request.rules
     if request.shards is not None:

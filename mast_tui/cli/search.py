@@ -68,6 +68,8 @@ def search_command(request: SearchRequest) -> int:
     Prints a line for each span with a match: its location, the trace, the span's number and kind,
     and the text around the first match. An empty PATTERN ('') finds every span that the options
     select. Exit code 0: there are matches, and everything was searched; else 1.
+
+    Example: mast-tui search --regex 'time.?out' runs/ --kind tool-result
     """
     query = Query(
         text=request.pattern,

@@ -36,12 +36,14 @@ class StatusRequest:
 @click.command()
 @options.takes(StatusRequest)
 def status_command(request: StatusRequest) -> None:
-    """Show per annotator what is finished, open and left to adjudicate.
+    """Show per annotator what is finished, begun and left to adjudicate.
 
-    Open traces have an unfinished pass, which can be a second one.
+    Begun traces have an unfinished pass, which can be a second one.
 
     Annotators see conflicts only on traces that they have finished or adjudicate; this is recorded.
     --annotator shows only that person's row. If there is a study, its progress is shown too.
+
+    Example: mast-tui status --annotator alice
     """
     workspace, taxonomy = open_with_taxonomy(request.common)
     report = status(workspace, taxonomy)

@@ -51,6 +51,7 @@ from mast_tui.session import (
     check_changes,
     earlier_work_text,
     finished_in_study,
+    outside_study_text,
     outside_work,
     outside_work_text,
     progress,
@@ -182,8 +183,8 @@ _stratify: Final = partial(
     options.option,
     "--stratify",
     metavar="A,B,…",
-    help="Spread the sample evenly over the traces' system, model, benchmark, outcome, length "
-    "(short to long, in four classes).",
+    help="Draw the same share of each combination of these fields: system, model, benchmark, "
+    "outcome, length (short to long, in four classes).",
 )
 _dry_run: Final = partial(
     options.option,
@@ -210,7 +211,9 @@ def study_command() -> None:
     """Set up a study: who labels which traces, in which order, and how.
 
     A study is set up once and stored with the labels. Queues, visibility and the figures follow
-    from it. 'mast-tui study set --annotators A,B' begins one.
+    from it.
+
+    Example: mast-tui study set runs/ --annotators alice,bob
     """
 
 
@@ -248,8 +251,8 @@ class StudySetRequest:
     withheld: float | None = options.option(
         "--withhold",
         type=_SHARE,
-        help="The share of each annotator's traces without suggestions before the finish, in a "
-        "study that shows them, to measure how suggestions influence people. Default: 0.",
+        help="In a study that shows suggestions, the share of each annotator's traces that hide "
+        "them until the finish, to measure how suggestions influence people. Default: 0.",
     )
     retests: float | None = options.option(
         "--retest",
@@ -285,8 +288,8 @@ class StudySetRequest:
     boundaries: bool | None = options.option(
         "--boundaries/--no-boundaries",
         default=None,
-        help="Treat overlapping labels of one mode with different ends as a conflict, as labels "
-        "that do not overlap always are. Default: no.",
+        help="Treat overlapping labels of one mode with different ends as a conflict. Labels that "
+        "do not overlap always are one. Default: no.",
     )
     reasons: bool | None = options.option(
         "--reasons/--no-reasons",
@@ -338,6 +341,8 @@ def set_command(request: StudySetRequest) -> None:
     the workspace; with --sample a part of them, which --seed draws. --blind (the default) or
     --assisted sets how the annotators work, unless they choose otherwise. Once a trace is finished,
     settings that figures depend on can no longer change. --annotator is your name.
+
+    Example: mast-tui study set runs/ --annotators alice,bob --sample 50
     """
     workspace, taxonomy = open_with_taxonomy(request.common, create=not request.dry_run)
     previous = workspace.study(taxonomy.ref)
@@ -451,8 +456,8 @@ class StudyAddRequest:
     judge: str | None = options.option(
         "--judge",
         metavar="NAME",
-        help="Prefer traces whose labels would be most informative, judging by this judge's "
-        "answers. The chances are stored, and weight prevalences over all traces.",
+        help="Prefer traces whose labels would be most informative, according to this judge's "
+        "answers. Each trace's chance is stored; it weights the prevalence over all traces.",
     )
     mode: str | None = options.option(
         "--mode",
@@ -485,6 +490,8 @@ def add_command(request: StudyAddRequest) -> None:
     The traces are those under PATH, else all traces of the workspace; with --sample a part of those
     that are not in the study yet. They follow the earlier traces in every queue, and do not change
     who labels the earlier ones.
+
+    Example: mast-tui study add runs/ --sample 20
     """
     workspace, taxonomy = open_with_taxonomy(request.plan.common)
     previous = workspace.study(taxonomy.ref)
@@ -523,6 +530,8 @@ def join_command(request: StudyJoinRequest) -> None:
     """Add NAME as an annotator, from the next batch on.
 
     They also get traces that others release from now on. Assignments so far do not change.
+
+    Example: mast-tui study join dora --dry-run
     """
     name = _checked_name(request.name)
     _change_plan(
@@ -541,10 +550,12 @@ class StudyMemberRequest:
 @study_command.command("leave")
 @options.takes(StudyMemberRequest)
 def leave_command(request: StudyMemberRequest) -> None:
-    """Remove NAME; the others get the unfinished traces.
+    """Remove NAME from the study; the others get the unfinished traces.
 
-    Finished traces stay NAME's. Each other trace goes to the annotator with the fewest. 'study join
-    NAME' adds NAME again.
+    Finished traces stay NAME's. Each other trace goes to the annotator with the fewest traces.
+    'study join NAME' adds NAME again.
+
+    Example: mast-tui study leave bob --dry-run
     """
     name = _checked_name(request.name)
     _change_plan(request.plan, lambda workspace, study: without_annotator(workspace, study, name))
@@ -556,7 +567,9 @@ def release_command(request: StudyMemberRequest) -> None:
     """Give the unfinished traces of NAME to the others.
 
     NAME stays in the study and gets traces of later batches. Each trace goes to the annotator with
-    the fewest.
+    the fewest traces.
+
+    Example: mast-tui study release alice --dry-run
     """
     name = _checked_name(request.name)
     _change_plan(
@@ -579,6 +592,8 @@ def export_command(request: StudyExportRequest) -> None:
     """Write the assignments as a table: trace_id,annotator,lot.
 
     An annotator of the study gets only their own rows.
+
+    Example: mast-tui study export -o who.csv
     """
     workspace, taxonomy, study = open_study(request.common)
     viewer = command_viewer(workspace, taxonomy.ref, request.common)
@@ -602,10 +617,12 @@ class StudyImportRequest:
 @study_command.command("import")
 @options.takes(StudyImportRequest)
 def import_command(request: StudyImportRequest) -> None:
-    """Fix the assignments with a table as 'study export' writes it.
+    """Set the assignments from a table that 'study export' wrote.
 
     Traces that FILE does not name stay assigned as before. Once someone has finished a trace, its
     annotators can no longer change.
+
+    Example: mast-tui study import who.csv --dry-run
     """
 
     def _assign(workspace: Workspace, study: Study) -> Study:
@@ -652,7 +669,8 @@ def _set_unless_dry(
     """Write a changed study unless ``--dry-run`` is given, and return if it has changed."""
     if plan.dry_run:
         check_changes(workspace, study)
-        say("nothing is written; leave out --dry-run to write it")
+        if study != previous:
+            say("nothing was saved; leave out --dry-run to save the changes")
         return study != previous
     return set_study(workspace, _person_who_changes(workspace, plan.common.annotator), study)
 
@@ -675,10 +693,12 @@ class StudyShowRequest:
 @study_command.command("show")
 @options.takes(StudyShowRequest)
 def show_command(request: StudyShowRequest) -> None:
-    """Show the settings of the study, and the progress of each annotator.
+    """Show the study's settings and the progress of each annotator.
 
-    Its annotators see only their own share, and not which traces will be repeated: nobody should
-    expect one.
+    Annotators see only their own progress. They do not see planned retests, so that they do not
+    expect them.
+
+    Example: mast-tui study show
     """
     workspace, taxonomy, study = open_study(request.common)
     viewer = command_viewer(workspace, taxonomy.ref, request.common)
@@ -737,11 +757,14 @@ def _needed_text(traces_needed: Mapping[str, int], taxonomy: Taxonomy) -> str:
         if count:
             codes_by_count.setdefault(count, []).append(code)
     if not codes_by_count:
-        return f"no more traces are needed for ± {points} points of any mode"
+        return f"no mode needs more traces for a prevalence within ± {points} points"
     needed_texts = (f"about {n:,} for {', '.join(codes)}" for n, codes in codes_by_count.items())
     unknown = ", ".join(mode.code for mode in taxonomy.modes if mode.code not in traces_needed)
     unknown_text = f"; no estimate yet for {unknown}" if unknown else ""
-    return f"traces to add for ± {points} points, by mode: {'; '.join(needed_texts)}{unknown_text}"
+    return (
+        f"traces to add for a prevalence within ± {points} points, by mode: "
+        f"{'; '.join(needed_texts)}{unknown_text}"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -753,9 +776,10 @@ class StudyQueueRequest:
         type=click.Choice(_QUEUE_KINDS),
         default="mine",
         show_default=True,
-        help="The kind of queue: unfinished traces; traces where others or a judge differ "
-        "(recorded as seen); with verdicts unsure; with a changed codebook; most worth "
-        "labelling; or a sample of your traces.",
+        help="mine: unfinished traces. disagreements, judge: finished traces where others, or a "
+        "judge, differ (recorded as seen). unsure: traces with a verdict unsure. changed: traces "
+        "with a mode that was split later. worth: traces most worth labelling. sample: a random "
+        "sample of the annotator's traces.",
     )
     count: int = options.option(
         "-n", type=click.IntRange(1), default=20, help="The size of a sample."
@@ -780,6 +804,8 @@ def queue_command(request: StudyQueueRequest) -> None:
     """List the next traces for --annotator.
 
     Prints their ids in order, one per line. Without a study everyone has all traces.
+
+    Example: mast-tui study queue --annotator alice --kind unsure
     """
     annotator = request.common.annotator
     assert annotator is not None  # _QUEUE_RULES require --annotator
@@ -791,6 +817,10 @@ def queue_command(request: StudyQueueRequest) -> None:
             f"--kind {request.kind} shows others' labels and records that {annotator} has seen "
             f"them, but you are signed in as {viewer.name}"
         )
+    study = workspace.study(taxonomy.ref)
+    outside_text = outside_study_text(annotator, study)
+    if outside_text is not None:
+        say(outside_text)
     items = queue(
         workspace, taxonomy, annotator, QueueKind(request.kind), n=request.count, seed=request.seed
     )
@@ -800,7 +830,7 @@ def queue_command(request: StudyQueueRequest) -> None:
                 "taxonomy": taxonomy.ref,
                 "annotator": annotator,
                 "kind": request.kind,
-                "study": workspace.study(taxonomy.ref) is not None,
+                "study": study is not None,
                 "traces": [_queue_item_json(item, taxonomy) for item in items],
             }
         )

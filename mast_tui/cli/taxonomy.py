@@ -77,9 +77,11 @@ _LIST_LENGTH: Final = 20
 
 @click.group()
 def taxonomy_command() -> None:
-    """Show a taxonomy, compare versions, and carry labels over to the next.
+    """Show a taxonomy, compare versions, and move labels to a new version.
 
     OLD and NEW are taxonomy files, names id@version of taxonomies in the workspace, or mast.
+
+    Example: mast-tui taxonomy diff mast my-modes.toml
     """
 
 
@@ -100,10 +102,12 @@ class TaxonomyShowRequest:
 @taxonomy_command.command("show")
 @options.takes(TaxonomyShowRequest)
 def show_command(request: TaxonomyShowRequest) -> None:
-    """Show the categories and modes of NAME, with the keys that label each mode.
+    """Show the categories and modes of a taxonomy, and their keys.
 
-    NAME is a file, id@version of a taxonomy in the workspace, or mast. A mode keeps the two digits
-    that earlier versions in the workspace gave it.
+    The keys of a mode label a span with it. NAME is a file, id@version of a taxonomy in the
+    workspace, or mast. A mode keeps the two digits that earlier versions in the workspace gave it.
+
+    Example: mast-tui taxonomy show mast
     """
     workspace = existing_workspace(request.common)
     taxonomy = _find_taxonomy(request.name, workspace)
@@ -171,10 +175,13 @@ class TaxonomyDiffRequest:
 @taxonomy_command.command("diff")
 @options.takes(TaxonomyDiffRequest)
 def diff_command(request: TaxonomyDiffRequest) -> None:
-    """Show changes of wording, names and codes, and modes that were added, dropped or may have
-    been renamed, split or merged.
+    """Show what differs between two versions of a taxonomy.
 
-    The last line says whether labels can stay; if not, 'taxonomy migrate' carries them over.
+    Lists changes of wording, names and codes, and modes that were added, dropped or may have been
+    renamed, split or merged. The last line says whether labels can stay; if not, 'taxonomy migrate'
+    carries them over.
+
+    Example: mast-tui taxonomy diff mast my-modes.toml
     """
     workspace = existing_workspace(request.common)
     old_taxonomy = _find_taxonomy(request.old, workspace)
@@ -231,11 +238,14 @@ _MIGRATE_RULES: Final = (
 @taxonomy_command.command("migrate")
 @options.takes(TaxonomyMigrateRequest, _MIGRATE_RULES)
 def migrate_command(request: TaxonomyMigrateRequest) -> int:
-    """Carry everyone's labels, passes, decisions, guidelines and times from OLD over to NEW.
+    """Carry everyone's work from the taxonomy OLD over to NEW.
 
-    Nothing under OLD changes: figures of both stay available. A mode without an entry in the map
-    becomes the mode of the same slug. If a mode was split, its annotators check the new modes: the
-    library's queue 'labelled before a mode split' holds these traces.
+    That is labels, passes, decisions, guidelines and times. Nothing under OLD changes: figures of
+    both stay available. A mode without an entry in the map becomes the mode of the same slug. If a
+    mode was split, its annotators check the new modes: the library's queue 'a mode I labelled was
+    split later' has these traces.
+
+    Example: mast-tui taxonomy migrate mast my-modes.toml --dry-run
     """
     workspace = open_workspace(request.common)
     annotator = login_person(workspace) or request.common.annotator
@@ -301,12 +311,13 @@ _ADD_RULES: Final = (
 @taxonomy_command.command("add")
 @options.takes(TaxonomyAddRequest, _ADD_RULES)
 def add_mode_command(request: TaxonomyAddRequest) -> int:
-    """Make a mode NAME from open codes: a new version of the taxonomy, with the codes as its first
-    labels.
+    """Make a mode from open codes, in a new taxonomy version.
 
-    Choose the codes with --group, --tag or --search, as 'study notes' lists them. All other labels
-    are carried over unchanged; elsewhere the new mode is open, as no one has checked it. 'taxonomy
-    migrate --undo' undoes it.
+    The codes become the first labels of the mode. Choose them with --group, --tag or --search, as
+    'study notes' lists them. All other labels are carried over unchanged; elsewhere the new mode is
+    open, as no one has checked it. 'taxonomy migrate --undo' undoes it.
+
+    Example: mast-tui taxonomy add Units --category inter_agent --tag unit
     """
     workspace, old_taxonomy = open_with_taxonomy(request.common)
     outputs = outputs_beside(workspace, force=request.force)
@@ -704,11 +715,13 @@ class TaxonomyAgreeRequest:
 @taxonomy_command.command("agree")
 @options.takes(TaxonomyAgreeRequest)
 def agree_versions_command(request: TaxonomyAgreeRequest) -> None:
-    """Show κ and α of each version of a codebook, also compared with the last version on the same
-    traces.
+    """Show κ and α of each version of a codebook.
 
-    VERSION is the name id@version of a taxonomy in the workspace, the newest last. Default: all
-    taxonomies that labels were migrated from, and the one they were migrated to.
+    Also compares each version with the last one on the same traces. VERSION is the name id@version
+    of a taxonomy in the workspace, the newest last. Default: all taxonomies that labels were
+    migrated from, and the one they were migrated to.
+
+    Example: mast-tui taxonomy agree mast@3 mast@3+1
     """
     workspace = open_workspace(request.common)
     taxonomies = _compared_taxonomies(workspace, request.versions)

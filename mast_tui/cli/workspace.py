@@ -24,7 +24,10 @@ _LOCATION_REFUSAL: Final = "the workspaces are given without an option"
 
 @click.group()
 def workspace_command() -> None:
-    """Copy and check the workspace, or make one on a server."""
+    """Copy and check the workspace, or make one on a server.
+
+    Example: mast-tui workspace backup before.db
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +48,8 @@ def backup_command(request: WorkspaceBackupRequest) -> None:
 
     Apps and commands that use the workspace continue; changes that they save meanwhile may be
     missing in the copy. The copy is a normal workspace: --workspace OUT opens it.
+
+    Example: mast-tui workspace backup before.db
     """
     _print_copy(
         str(request.output),
@@ -76,6 +81,8 @@ def copy_command(request: WorkspaceCopyRequest) -> None:
 
     TO is a new file, or postgresql://USER@HOST/DATABASE without a workspace or with an empty one.
     FROM stays unchanged.
+
+    Example: mast-tui workspace copy my.db postgresql://olga@server/labels
     """
     original = open_workspace(CommonOptions(request.source))
     if not is_url(request.target):
@@ -105,9 +112,12 @@ class WorkspaceCreateRequest:
 @workspace_command.command("create")
 @options.takes(WorkspaceCreateRequest)
 def create_command(request: WorkspaceCreateRequest) -> None:
-    """Create an empty workspace on a PostgreSQL server: postgresql://USER@HOST/DATABASE.
+    """Create an empty workspace on a PostgreSQL server.
 
-    Also creates the database if the server has none of that name and allows it.
+    URL is postgresql://USER@HOST/DATABASE. If the server has no such database, it is created too,
+    if the server allows it.
+
+    Example: mast-tui workspace create postgresql://olga@server/labels
     """
     if not is_url(request.url):
         raise click.UsageError(
@@ -135,9 +145,12 @@ class WorkspaceCheckRequest:
 @workspace_command.command("check")
 @options.takes(WorkspaceCheckRequest)
 def check_command(request: WorkspaceCheckRequest) -> None:
-    """Check the workspace: its file, everyone's history, and the rows computed from it.
+    """Check the workspace for damage.
 
-    Exit code 1 if something is wrong.
+    Checks its file, everyone's history, and the rows computed from it. Exit code 1 if something is
+    wrong.
+
+    Example: mast-tui workspace check
     """
     workspace = open_workspace(request.common)
     workspace.check()

@@ -72,9 +72,9 @@ class ExamRequest:
         multiple=True,
         required=True,
         metavar="NAME",
-        help="A judge; repeat the option for several. rules judges a set of files now; other "
-        "judges need answers in the workspace. Without --set, NAME is the beginning of the names "
-        "of one or more judges, and the first that ran is compared with the others.",
+        help="A judge to score; repeat the option for several. With --set: rules, which judges the "
+        "files now, or a judge with answers in the workspace. Without --set: all judges whose "
+        "names begin with NAME; the first that ran is compared with the others.",
     )
     rule_names: str | None = options.option(
         "--rules", metavar="all|NAME,…", help="The rules that run; as for judge."
@@ -166,7 +166,7 @@ _RULES: Final = (
 @click.command()
 @options.takes(ExamRequest, _RULES)
 def exam_command(request: ExamRequest) -> None:
-    """Compare judges with a labelled set, by the set's own scoring.
+    """Score judges against a labelled set, by the set's own measures.
 
     Decisive steps: how often the step, its agent and its category are right, compared with naming
     any step, the first or the last. Labelled spans: precision, recall and F1 of steps, categories
@@ -175,6 +175,8 @@ def exam_command(request: ExamRequest) -> None:
 
     Without --set: how often a judge's readings of one trace agree, the share of its quotes that are
     found, and which findings remain when the same model is asked in other ways.
+
+    Example: mast-tui exam runs/ --set labels.csv --judge rules
     """
     output = ReportOutput(request.files, "json" if request.as_json else "text")
     if request.set_name is None:

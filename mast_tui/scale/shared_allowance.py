@@ -165,7 +165,7 @@ class SharedBudget(Budget):
         except (EOFError, OSError) as error:
             host_and_port = ":".join(map(str, address.address))
             raise RunStops(
-                f"a worker cannot reach the command that has the allowance, at {host_and_port} "
+                f"a worker cannot reach the command that started it, at {host_and_port} "
                 f"({error}); check for a firewall between them"
             ) from None
         self._checked_out_share = 0.0
@@ -205,7 +205,7 @@ class SharedBudget(Budget):
                 if granted == 0.0:
                     raise AllowanceSpent(
                         "the rest of the allowance is too small for the next request; the "
-                        "same command continues with a new one"
+                        "same command continues with a new allowance"
                     )
                 if granted is None:
                     await asyncio.sleep(_PAUSE)
@@ -227,7 +227,7 @@ class SharedBudget(Budget):
             self._connection.send((surplus, unanswered_share, requested_share))
             granted: float | None = self._connection.recv()
         except (EOFError, OSError):
-            raise RunStops("the command that has the allowance is gone") from None
+            raise RunStops("the command that started this worker has ended") from None
         return granted
 
     def _share_of_allowance(self, planned: list[Reserved]) -> float:

@@ -310,11 +310,11 @@ def _check_enough(n: int, available: int) -> None:
 
 
 def annotator_counts_text(study: Study) -> str:
-    """Return how many traces have how many annotators: ``traces labelled: 36 by 3, 24 by one``."""
+    """Return how many traces have how many annotators: ``traces to label: 36 by 3, 24 by one``."""
     counts = Counter(len(annotators_of(study, trace_id)) for trace_id in study.traces)
     names = {0: "no one", len(study.annotators): "every annotator", 1: "one"}
     texts = [f"{counts[count]:,} by {names.get(count, count)}" for count in sorted(counts)[::-1]]
-    return f"traces labelled: {', '.join(texts) or 'none'}"
+    return f"traces to label: {', '.join(texts) or 'none'}"
 
 
 def sample_texts(study: Study) -> list[str]:

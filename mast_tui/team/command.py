@@ -26,6 +26,8 @@ def team_command() -> None:
 
     The server then enforces what each member may see, in any program. This needs the user who
     created the workspace, with the right to create roles.
+
+    Example: mast-tui team add alice --role annotator
     """
 
 
@@ -61,8 +63,10 @@ _ADD_RULES: Final = (
 def add_command(request: TeamAddRequest) -> None:
     """Add NAME to the team, or give a member another role.
 
-    Prints once the line for their password file (~/.pgpass); it is stored nowhere. With --assisted
-    an annotator sees judges' suggestions before finishing a trace.
+    Prints the line for the member's password file (~/.pgpass), once: it is stored nowhere. With
+    --assisted an annotator sees judges' suggestions before finishing a trace.
+
+    Example: mast-tui team add alice --role annotator
     """
     workspace = open_workspace(request.common)
     is_first = not workspace.team()
@@ -112,7 +116,10 @@ class TeamListRequest:
 @team_command.command("list")
 @options.takes(TeamListRequest)
 def list_command(request: TeamListRequest) -> None:
-    """List the members of the team."""
+    """List the members of the team.
+
+    Example: mast-tui team list
+    """
     members = open_workspace(request.common).team()
     if request.as_json:
         print_json({"members": [member._asdict() for member in members]})
@@ -143,7 +150,12 @@ class TeamRemoveRequest:
 @team_command.command("remove")
 @options.takes(TeamRemoveRequest)
 def remove_command(request: TeamRemoveRequest) -> None:
-    """Remove NAME from the team: the server no longer shows them anything. Their labels stay."""
+    """Remove NAME from the team; their labels stay.
+
+    The server no longer shows them anything.
+
+    Example: mast-tui team remove alice
+    """
     role_dropped = open_workspace(request.common).remove_member(request.name)
     reason = "; the role stays, as it was created elsewhere or is needed elsewhere"
     print_line(f"{request.name} was removed from the team{'' if role_dropped else reason}")

@@ -112,6 +112,8 @@ def web_command(request: WebRequest) -> None:
     the name that they give. On a team's database they sign in with the name and the password of a
     member. Visitors can do what the app can do here: read and write files in your name. Without
     --token only this machine has access.
+
+    Example: mast-tui web runs/ --port 8000
     """
     if request.common.taxonomy is not None and not request.common.taxonomy.is_file():
         raise click.BadParameter(

@@ -356,8 +356,8 @@ def test_guards_are_chosen_on_half_of_the_runs_and_tested_on_the_rest(
 
 def test_guards_from_few_runs_are_off_and_note_the_missing_number(cli: Cli, tmp_path: Path) -> None:
     database = write_labelled_runs(tmp_path / "runs", failed=6, clean=20)
-    assert "0 on" in cli.ok("guard", "build", "-o", "guards.toml", "--workspace", database).out
+    assert "0 are on" in cli.ok("guard", "build", "-o", "guards.toml", "--workspace", database).out
     (*_, guard) = read_guards(tmp_path / "guards.toml").guards
     assert not guard.on
-    assert guard.note.endswith("with 0 false alarms, 73 are needed")
+    assert guard.note.endswith("with 0 false alarms, 73 such runs are needed")
     cli.refused("lint", "runs", "--guards", "guards.toml", says="no guard is on")

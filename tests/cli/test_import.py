@@ -272,8 +272,8 @@ def test_equal_problems_are_one_line_with_their_number(cli: Cli) -> None:
             ["t,ada,9.9,present", "t,ada,1.1,present"],
             ". Fix the rows. Use --skip-errors to import the other rows",
         ),
-        (["other,ada,1.1,present"], ". Use --allow-new to accept new names"),
-        (["t,zoe,1.1,absent"], ". Use --allow-new to accept new names"),
+        (["other,ada,1.1,present"], ". Use --allow-new to accept new traces and annotators"),
+        (["t,zoe,1.1,absent"], ". Use --allow-new to accept new traces and annotators"),
     ],
 )
 def test_a_refused_import_advises_what_helps(cli: Cli, rows: list[str], advice: str) -> None:

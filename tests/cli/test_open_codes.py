@@ -163,7 +163,7 @@ def test_annotators_see_notes_of_others_on_traces_they_have_finished(cli: Cli, n
 def test_an_empty_list_of_notes_names_the_keys_for_open_codes(cli: Cli) -> None:
     with open_workspace():
         pass
-    assert "the keys '0' '0' label a failure that no mode describes" in cli("study", "notes").out
+    assert "the keys 0 0 label a failure that no mode describes" in cli("study", "notes").out
 
 
 ADD_MODE = ("taxonomy", "add", "Asks twice", "--category", CATEGORY)

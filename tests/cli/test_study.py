@@ -86,7 +86,7 @@ def test_a_study_assigns_its_traces(cli: Cli) -> None:
     cli.refused("study", "set", "--blind", says="no share of traces can be without")
     help_text = " ".join(cli("study", "set", "--help").out.split())
     assert "overlapping labels of one mode with different ends as a conflict" in help_text
-    assert "as labels that do not overlap always are. Default: no." in help_text
+    assert "Labels that do not overlap always are one. Default: no." in help_text
 
 
 def test_a_study_has_all_known_traces_if_none_is_named(cli: Cli) -> None:
@@ -386,7 +386,7 @@ def test_the_lead_sees_how_many_more_traces_figures_need(cli: Cli) -> None:
     low, high = wilson_of(0, more["1.3"] + 2)
     assert high - low <= 0.06
     assert wilson_of(0, more["1.3"] + 1)[1] > 0.06
-    assert "traces to add for ± 3 points, by mode: about " in cli("study", "show").out
+    assert "a prevalence within ± 3 points, by mode: about " in cli("study", "show").out
     assert cli.json("study", "show", "--annotator", "alice")["more_traces"] == {}
 
 

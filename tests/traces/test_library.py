@@ -141,7 +141,7 @@ def test_json_that_is_broken_has_failed_with_its_place(
 
 def test_missing_and_unreadable_files_have_failed(tmp_path: Path) -> None:
     assert read_file(tmp_path / "nothing.json", named=True).failed == "no such file or folder"
-    assert read_file(tmp_path, named=True).failed == "a folder, not a file"
+    assert read_file(tmp_path, named=True).failed == "a folder, not a file; give a file in it"
     (report,) = scan([tmp_path / "nothing"])
     assert report.failed == "no such file or folder"
 

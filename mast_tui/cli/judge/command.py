@@ -190,7 +190,7 @@ class ModelRequest:
         "--hold-out",
         type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
         metavar="SHARE",
-        help="Permanently set aside a share of all traces; no prompt uses them.",
+        help="Permanently set aside a share of all traces; they are never examples in a prompt.",
     )
     redact: Path | None = options.input_file(
         "--redact",
@@ -200,7 +200,7 @@ class ModelRequest:
         "--no-redact", is_flag=True, help="Send texts unchanged, including secrets."
     )
     no_hints: bool = options.option(
-        "--no-hints", is_flag=True, help="Do not show the model the counts of the rules."
+        "--no-hints", is_flag=True, help="Do not show the model the findings of the rules."
     )
     verify: bool = options.option(
         "--verify",
@@ -287,7 +287,10 @@ class JudgeRequest:
 
     paths: tuple[Path, ...] = options.paths(required=True)
     judge_name: str = options.option(
-        "--judge", type=click.Choice(["rules", "twins", "llm"]), required=True
+        "--judge",
+        type=click.Choice(["rules", "twins", "llm"]),
+        required=True,
+        help="The judge: rules, a comparison of runs, or a model.",
     )
     rule_names: str | None = options.option(
         "--rules",
@@ -310,7 +313,7 @@ class JudgeRequest:
     shard_files: int | None = options.option(
         "--shard-files",
         type=click.IntRange(1),
-        help="The average number of trace files per shard. Default: by their number, up to 512.",
+        help="The average number of files per shard. Default: up to 512, fewer for few files.",
     )
     model: ModelRequest = options.group(ModelRequest)
     common: CommonOptions = options.common()
@@ -416,12 +419,16 @@ _INTO_SHARDS_BY_MODEL: Final = "mast_tui.scale.model_command"
 def judge_command(request: JudgeRequest) -> int:
     """Let a judge suggest failure modes in traces.
 
-    'rules' needs no model and no network, nor does 'twins', which compares several runs of one
-    task and finds steps that only failed runs share. 'llm' asks a model at any server with the
-    OpenAI API; --dry-run shows first what is sent and the cost. Each trace is saved at once, and a
-    trace that this version of the judge has judged is skipped (not by 'twins', which compares all
-    runs): the same command continues an interrupted run. Results stay hidden from blind annotators,
-    and from those to whom a study gives traces without suggestions.
+    'rules' and 'twins' need no model and no network. 'twins' compares several runs of one task and
+    finds steps that only failed runs share. 'llm' asks a model at any server with the OpenAI API;
+    --dry-run shows first what is sent and the cost.
+
+    The results on each trace are saved at once. The same command continues an interrupted run: it
+    skips traces that this version of the judge has judged (except 'twins', which compares all
+    runs). Results stay hidden from blind annotators, and from those to whom a study gives traces
+    without suggestions.
+
+    Example: mast-tui judge runs/ --judge rules
     """
     if request.judge_name == "llm" and request.out is None:
         return int(import_module(_BY_MODEL).judge_with_model(request))

@@ -230,7 +230,13 @@ def _with_own_examples(setup: Setup, path: Path, workspace: Workspace | None) ->
     for row, requested in rows:
         trace_id = requested.choice.trace_id
         if held_out(workspace, trace_id):
-            raise FewShotError(str(row.problem(f"{trace_id} is set aside; no prompt may show it")))
+            raise FewShotError(
+                str(
+                    row.problem(
+                        f"{trace_id} is set aside and cannot be an example; choose another trace"
+                    )
+                )
+            )
     examples = examples_of(
         (requested for _, requested in rows),
         traces_from_files(workspace),

@@ -112,6 +112,8 @@ def lint_command(request: LintRequest) -> int:
     line, its mode, the rule, a quote and the reason. No workspace is made or changed, and only OUT
     is written. Exit code 0: nothing that --fail-on names was found; 3: something was; 1: a file
     could not be read, or there is no trace.
+
+    Example: mast-tui lint runs/ --fail-on 1.3,3.1
     """
     taxonomy = load_taxonomy_or_mast(request.common.taxonomy)
     gate = read_gate(request.fail_on, taxonomy)

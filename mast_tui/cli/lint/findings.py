@@ -40,7 +40,7 @@ fail_on_option: Final = partial(
 guards_option: Final = partial(
     options.input_file,
     "--guards",
-    help="Use the guards of this file that are on instead of rules.",
+    help="Instead of rules, use the guards in this file that are on.",
 )
 rules_option: Final = partial(
     options.option,

@@ -101,6 +101,8 @@ def watch_command(request: WatchRequest) -> int:
 
     Growing files and new files in folders are checked about once a second. Each finding is printed
     once, on one line: time, location, mode, rule and reason. Ctrl+C ends it with a summary.
+
+    Example: mast-tui watch ~/.codex/sessions --bell
     """
     for path in request.paths:
         if not path.exists():

@@ -302,7 +302,7 @@ _COMMON: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         },
         "blind": {
             "is_flag": True,
-            "help": "Hide suggestions, outcomes and labels carried in the traces until finished.",
+            "help": "Hide suggestions, outcomes and labels in files until you finish the trace.",
         },
         "assisted": {"is_flag": True, "help": "Show suggestions (opposite of --blind)."},
     }
@@ -421,7 +421,7 @@ def _checked_trace_path(_context: click.Context, parameter: click.Parameter, val
     """Return the path of a trace, record, folder or URL, if it exists."""
     path = trace_path(value) if is_url(value) else file_or_record(value)
     if not path.exists():
-        raise click.BadParameter(f"File '{path}' does not exist.", param=parameter)
+        raise click.BadParameter(f"{path}: {missing_file_text(path)}", param=parameter)
     return path
 
 

@@ -19,6 +19,7 @@ BESIDE_BYTES: Final = 16 << 20
 """The most bytes of a file with further facts beside a trace."""
 
 _LEAST_PIECE_BYTES: Final = 1 << 16
+FOLDER_NOT_FILE: Final = "a folder, not a file; give a file in it"
 NOT_REGULAR: Final = "not a regular file"
 
 

@@ -19,7 +19,7 @@ from mast_tui.traces.io.json_lines import (
 )
 from mast_tui.traces.io.json_values import dump_line, python_literal, why_not_json
 from mast_tui.traces.io.packed import TooBig
-from mast_tui.traces.io.regular_files import NOT_REGULAR, is_regular
+from mast_tui.traces.io.regular_files import FOLDER_NOT_FILE, NOT_REGULAR, is_regular
 from mast_tui.traces.io.source import RecordsSource, Source
 from mast_tui.traces.model import FileReport, Problem, Thread, Trace
 from mast_tui.traces.readers import read_recognised, read_text
@@ -186,7 +186,7 @@ def _read_by_recognition(source: Source, named: bool) -> FileReport:
     """Read a file by the first reader that recognises it, else as text."""
     path = source.path
     if path.is_dir():
-        return FileReport(path, failed="a folder, not a file")
+        return FileReport(path, failed=FOLDER_NOT_FILE)
     if path.exists() and not path.is_file():
         return FileReport(path, skipped=NOT_REGULAR)
     if source.size == 0:

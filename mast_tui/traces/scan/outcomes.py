@@ -58,9 +58,8 @@ class Outcomes(NamedTuple):
         text = f"outcomes of {counted(row_count, 'trace')}"
         if unmatched:
             matched_count = row_count - len(unmatched)
-            text = (
-                f"{counted(row_count, 'row')} of outcomes, of which {matched_count} match a trace"
-            )
+            matches = counted(matched_count, "matches", "match")
+            text = f"{counted(row_count, 'row')} of outcomes, of which {matches} a trace"
         problems = (*self.problems, *unmatched)
         if problems:
             first = problems[0]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mast_tui.traces.io.named_paths import RecordPath, only_records
-from mast_tui.traces.io.regular_files import is_folder, is_regular
+from mast_tui.traces.io.regular_files import FOLDER_NOT_FILE, is_folder, is_regular
 from mast_tui.traces.io.remote import RemotePath, fetch_all, list_folders
 from mast_tui.traces.keys import UniqueKeys
 from mast_tui.traces.model import FileReport, Problem, Trace
@@ -178,7 +178,7 @@ class Scan:
         except OSError as error:
             return FileReport(path, failed=error.strerror or str(error))
         if trial is None:
-            return FileReport(path, failed="a folder, not a file")
+            return FileReport(path, failed=FOLDER_NOT_FILE)
         reports = [report for report in cls((path,)) if report.traces]
         if len(reports) != 1:
             reason = f"{trial.kind} with {len(reports)} runs; give one of them"

@@ -171,9 +171,9 @@ def _refusal_reason(error: str, pattern: str) -> str:
     if part == "(?P" and "(?P=" in pattern:
         part = "(?P="
     if part.startswith(("(?=", "(?!", "(?<=", "(?<!")):
-        return f"“{part}” is a look-around, which is not supported, as its time has no bound"
+        return f"“{part}” is a look-around, which is not supported, as it could take too long"
     if part == "(?P=" or re.fullmatch(r"\\[1-9]", part):
-        return f"“{part}” is a back-reference, which is not supported, as its time has no bound"
+        return f"“{part}” is a back-reference, which is not supported, as it could take too long"
     return shortened(" ".join(error.split()), 200)
 
 
