@@ -133,12 +133,13 @@ def read_command(request: ReadRequest) -> None:
         trace = traces.read(step).with_masks(masks)
         return Session.open(workspace, trace, shown_taxonomy, name, blind=session_blind)
 
-    session: Session | None = open_trace(0)
+    session = open_trace(0)
     if study is not None and name in study.annotators:
         _report_first_of_queue(session)
     lines = _typed_lines()
-    while session is not None:
-        session = LineReader(session, open_trace).run(lines)
+    next_session: Session | None = session
+    while next_session is not None:
+        next_session = LineReader(next_session, open_trace).run(lines)
 
 
 @dataclass

@@ -259,7 +259,11 @@ async def test_pieces_queued_by_an_error_run_one_by_one() -> None:
         await asyncio.sleep(0.01)
         log.append("done")
 
-    queue.writes = Writes(lambda: None, lambda _: [queue.writes.do(piece) for _ in range(2)])
+    def queue_two(_error: BaseException) -> None:
+        queue.writes.do(piece)
+        queue.writes.do(piece)
+
+    queue.writes = Writes(lambda: None, queue_two)
     queue.add(lambda: 1 // 0)
     await queue.until(lambda: len(log) == 4)
     assert log == ["begun", "done"] * 2
