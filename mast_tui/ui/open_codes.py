@@ -466,11 +466,6 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
             self.say_error(error)
             return
         suggested_name = "" if row.group.name == NO_WORDS else row.group.name.removeprefix("#")
-
-        def continue_with_name(name: str, ask_again: Callable[[], None]) -> None:
-            if name.strip():
-                self._ask_category(opened, codes, name.strip(), ask_again)
-
         self.mast.ask_to_write(
             partial(
                 NoteScreen,
@@ -479,7 +474,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
                 question="What is it called?",
                 typing_replaces=True,
             ),
-            continue_with_name,
+            partial(self._ask_category, opened, codes),
         )
 
     def _ask_category(
@@ -490,6 +485,9 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         ask_again: Callable[[], None],
     ) -> None:
         """Ask for the category of the new mode; ``ask_again`` asks for another name."""
+        name = name.strip()
+        if not name:
+            return
         choices = [
             FinderChoice(category.id, code="", name=opened.taxonomy.title(category.id))
             for category in opened.taxonomy.categories
