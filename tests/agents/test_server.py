@@ -190,15 +190,14 @@ async def test_labels_change_by_the_same_call_and_absent_needs_every_span() -> N
 async def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_text('{"role": "user", "content": "do it"}\n' * 2)
+    traces = [*read_file(path, named=True).traces]
+    trace = traces[0].identity.trace_id
     with closing(Workspace.open(":memory:")) as workspace:
-        async with Client(
-            server_of(desk_on(workspace, list(read_file(path, named=True).traces)))
-        ) as client:
-            trace = (await answer(client, "list_traces"))["traces"][0]["trace"]
+        async with Client(server_of(desk_on(workspace, traces))) as client:
             assert len(await read_whole(client, trace)) == 2
             path.write_text(path.read_text() + '{"role": "assistant", "content": "done"}\n')
-            (unread,) = (await answer(client, "my_labels", trace=trace))["not_read"]
-            assert unread == {"first": 3, "last": 3}
+            work = await answer(client, "my_labels", trace=trace)
+            assert work["not_read"] == [{"first": 3, "last": 3}]
             path.write_text('{"role": "user", "content": "do that"}\n' * 2)
             assert (await read_whole(client, trace))[0]["trace_text"] == "do that"
             path.unlink()

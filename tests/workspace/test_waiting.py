@@ -259,11 +259,7 @@ async def test_pieces_queued_by_an_error_run_one_by_one() -> None:
         await asyncio.sleep(0.01)
         log.append("done")
 
-    def queue_two(_error: BaseException) -> None:
-        queue.writes.do(piece)
-        queue.writes.do(piece)
-
-    queue.writes = Writes(lambda: None, queue_two)
+    queue.writes = Writes(lambda: None, lambda _: list(map(queue.writes.do, [piece] * 2)))
     queue.add(lambda: 1 // 0)
     await queue.until(lambda: len(log) == 4)
     assert log == ["begun", "done"] * 2
