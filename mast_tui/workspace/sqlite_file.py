@@ -458,7 +458,10 @@ class _Cursor(sqlite3.Cursor):
     """
 
     def fetchone(self) -> Any:
-        return next(iter(self._fetch(1)), None)
+        try:
+            return super().fetchone()
+        except sqlite3.OperationalError as error:
+            return self._row_despite(error)
 
     def fetchmany(self, size: int | None = 1) -> list[Any]:
         return self._fetch(size)
@@ -472,16 +475,19 @@ class _Cursor(sqlite3.Cursor):
         while True:
             try:
                 rows.extend(islice(self, None if size is None else size - len(rows)))
-            except sqlite3.OperationalError as error:
-                if "Could not decode" not in str(error):
-                    raise
-                self.connection.text_factory = _decode_tolerantly
-                try:
-                    rows.append(super().fetchone())  # the cursor is still at the row
-                finally:
-                    self.connection.text_factory = str
-            else:
                 return rows
+            except sqlite3.OperationalError as error:
+                rows.append(self._row_despite(error))
+
+    def _row_despite(self, error: sqlite3.OperationalError) -> Any:
+        """Return the row at which decoding has failed; raise any other error again."""
+        if "Could not decode" not in str(error):
+            raise error
+        self.connection.text_factory = _decode_tolerantly
+        try:
+            return super().fetchone()  # the cursor is still at the row
+        finally:
+            self.connection.text_factory = str
 
 
 class _Connection(sqlite3.Connection):
