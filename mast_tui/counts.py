@@ -1,6 +1,8 @@
-"""Texts for numbers with nouns and for lengths of time."""
+"""Texts for numbers with nouns, lists of names, and lengths of time."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 
 def counted(count: int, singular: str, plural: str | None = None) -> str:
@@ -12,6 +14,18 @@ def counted(count: int, singular: str, plural: str | None = None) -> str:
         plural: The noun for several, if it is not the singular with an s.
     """
     return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
+
+
+def joined_names(names: Sequence[str], last: str = "and") -> str:
+    """Return names as a list in a sentence: ``a``, ``a and b``, ``a, b and c``.
+
+    Args:
+        names: The names.
+        last: The word before the last name.
+    """
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} {last} {names[-1]}"
 
 
 def offset(seconds: float) -> str:

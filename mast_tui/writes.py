@@ -182,9 +182,9 @@ class Writes:
             work: The piece; it shows its result and its failure itself.
             holds: The keys that wait until the piece is done.
         """
-        was_idle = self.idle
         self._queue.append(_WorkPiece(work, holds, copy_context()))
-        if was_idle:
+        # ``changed`` and ``failed`` may call this after the last piece, while the task still runs.
+        if self._loop_task is None or self._loop_task.done():
             if holds > HeldKeys.NOTHING:
                 # Most pieces end at once. Drawing waits for them, so that one frame shows both the
                 # key and the result. With two frames, a label took 56 ms instead of 20.

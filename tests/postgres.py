@@ -83,12 +83,6 @@ class PostgresServer:
         yield
         self.stack = self._running()
 
-    def processor_seconds(self) -> float:
-        """Return the processor time of the server since its start."""
-        main, *children = self._processes()
-        ticks = sum(_times_of(main)) + sum(sum(_times_of(child)[:2]) for child in children)
-        return ticks / os.sysconf("SC_CLK_TCK")
-
     def _processes(self) -> list[int]:
         """Return the main process of the server and its children."""
         main = int((self._folder / "data" / "postmaster.pid").read_text().split()[0])

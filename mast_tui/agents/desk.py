@@ -26,8 +26,8 @@ from mast_tui.safe_text import display_lines, line_ranges, one_line, safe_line_m
 from mast_tui.session import Session, record_reveal, viewer_for_name
 from mast_tui.session.visibility import library_view
 from mast_tui.taxonomy.model import OPEN_CODE_SLUG, Mode, Taxonomy
-from mast_tui.traces.library import read_fully
-from mast_tui.traces.model import Span, Trace
+from mast_tui.traces.library import read_anew, read_fully
+from mast_tui.traces.model import Growth, Span, Trace
 from mast_tui.traces.search.file_search import PREVIEW_BEFORE, PREVIEW_CHARS, Query
 from mast_tui.workspace import TraceRecord, Workspace
 
@@ -135,8 +135,8 @@ class FiguresCall(_ToolCall, frozen=True):
 
 class LabelCall(_ToolCall, frozen=True):
     """Label a failure mode on the whole trace, a range of spans, or a quote in one span; or change
-    or remove the same label. A quote must occur in the span letter by letter. A label says that
-    the mode is present."""
+    or remove the same label. A new label on the whole trace needs every span read. A quote must
+    occur in the span letter by letter. A label says that the mode is present."""
 
     trace: TraceId
     mode: ModeName
@@ -150,8 +150,8 @@ class LabelCall(_ToolCall, frozen=True):
 
 
 class VerdictCall(_ToolCall, frozen=True):
-    """Say that a mode is absent or that you are unsure; 'open' takes that back. Label the mode to
-    say that it is present."""
+    """Say that a mode is absent, which needs every span read, or that you are unsure; 'open' takes
+    that back. Label the mode to say that it is present."""
 
     trace: TraceId
     mode: ModeName
@@ -409,6 +409,8 @@ class AgentDesk:
             return _change_report(session.remove_label(label_id).message, session)
         message = "this label already exists"
         if label_id is None:
+            if target == WHOLE_TRACE:
+                _check_all_read(session, "name the span where it begins in 'first'")
             message = session.toggle_label(mode.slug, target, suggestions_on_screen=False).message
             label_id = _find_label(session, mode.slug, target)
             assert label_id is not None, "the label was added"
@@ -428,6 +430,8 @@ class AgentDesk:
         value = None if request.value == "open" else VerdictValue(request.value)
         if session.verdict(mode.slug) is value:
             return _change_report("nothing changed", session)
+        if value is VerdictValue.ABSENT:
+            _check_all_read(session, "set 'unsure'")
         return _change_report(session.set_verdict(mode.slug, value).message, session)
 
     def note(self, request: NoteCall) -> Mapping[str, Any]:
@@ -443,23 +447,30 @@ class AgentDesk:
             SessionError: Open modes must become absent, but spans are unread.
         """
         session = self._open_work(request.trace).session
-        unread_count = sum(map(len, session.unread()))
-        if request.open_modes == "absent" and unread_count:
-            raise SessionError(
-                f"you have not read {counted(unread_count, 'span')} (see my_labels); read on, or "
-                "finish with open_modes 'leave'"
-            )
+        if request.open_modes == "absent":
+            _check_all_read(session, "finish with open_modes 'leave'")
         return _change_report(session.finish(open_modes=request.open_modes).message, session)
 
     def _complete_trace(self, trace_id: str) -> Trace:
-        """Return a trace that was read to its end.
+        """Return a trace that was read to the present end of its file.
 
         Raises:
-            SessionError: There is no trace with this id.
+            SessionError: There is no trace with this id, or no longer in its file.
         """
         trace = self._traces.get(trace_id)
         if trace is None:
             raise SessionError("there is no such trace; list_traces lists the ids")
+        try:
+            is_outdated = trace.follow() is Growth.ANEW
+        except OSError:
+            is_outdated = True
+        if is_outdated:
+            new_trace = read_anew(trace)
+            if new_trace is not None:
+                read_fully(new_trace)
+            if new_trace is None or not len(new_trace):
+                raise SessionError(f"the file of trace {trace_id} can no longer be read")
+            trace = self._traces[trace_id] = new_trace.with_masks(trace.masks)
         read_fully(trace)
         return trace
 
@@ -592,6 +603,16 @@ def _page_answer(
 def _check_first(first: int, row_count: int) -> None:
     if first > max(1, row_count):
         raise SessionError(f"'first' is {first}, but there are only {row_count}")
+
+
+def _check_all_read(session: Session, alternative: str) -> None:
+    """Raise ``SessionError`` with an alternative if the agent has not read every span."""
+    unread_count = sum(map(len, session.unread()))
+    if unread_count:
+        raise SessionError(
+            f"you have not read {counted(unread_count, 'span')} (see my_labels); read on, or "
+            f"{alternative}"
+        )
 
 
 def _find_label(session: Session, mode: str, target: Target) -> str | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
@@ -16,7 +17,7 @@ from mast_tui.cli.shared import options
 from mast_tui.cli.shared.common import open_with_taxonomy, say
 from mast_tui.cli.shared.options import OptionRule
 from mast_tui.counts import counted
-from mast_tui.errors import MastError
+from mast_tui.errors import MastError, SessionError
 from mast_tui.labels import (
     WHOLE_TRACE,
     Label,
@@ -65,7 +66,11 @@ d: more of the text. s: this span again. E: next error. i: answer key.
 v: begin a range here; at its last span, 13 labels it. w WORDS: quote words; then 13 labels them.
 m WORDS: note on the span. f: severity of the last label here. c: its confidence.
 M: list my labels. ]: next suggestion. [: previous suggestion. a: accept it. x: reject it.
-u: undo. U: redo. D: finish. ?: this help. q: leave. Each label is saved at once."""
+u: undo. U: redo. D: finish. >: next trace. <: previous trace. ?: this help. q: leave.
+Each label is saved at once."""
+
+TRACE_STEPS: Final = {">": 1, "}": 1, "<": -1, "{": -1}
+"""The distance, in the list of traces, to the trace that a key opens."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,12 +104,12 @@ def read_command(request: ReadRequest) -> None:
     """Read and label a trace line by line, for screen readers and braille.
 
     PATH is the file of the trace. If it is a folder, the first trace of your queue that is in it
-    opens. Type the keys of the app, each followed by Enter; ? lists them. Printed text stays and is
-    never overwritten. Input can also come from a file or a pipe.
+    opens, and > opens the next. Type the keys of the app, each followed by Enter; ? lists them.
+    Printed text stays and is never overwritten. Input can also come from a file or a pipe.
 
     Example: mast-tui read runs/trace.jsonl --annotator alice
     """
-    trace = None if request.path.is_dir() else _read_trace(request.path, request.number)
+    file_traces = None if request.path.is_dir() else _list_file(request.path, request.number)
     workspace, taxonomy = open_with_taxonomy(request.common, create=True)
     study = workspace.study(taxonomy.ref)
     name = working_person(workspace, request.common.annotator, study=study)
@@ -122,51 +127,98 @@ def read_command(request: ReadRequest) -> None:
         assisted=request.common.assisted,
         taxonomy=taxonomy.ref,
     )
-    if trace is None:
-        trace = _first_of_queue(workspace, taxonomy, name, request.path)
-    trace = trace.with_masks(trace_masks(study))
-    session = Session.open(
-        workspace, trace, workspace.with_positions(taxonomy), name, blind=session_blind
-    )
+    traces = file_traces or _list_queue(workspace, taxonomy, name, request.path)
+    masks = trace_masks(study)
+    shown_taxonomy = workspace.with_positions(taxonomy)
+
+    def open_trace(step: int) -> Session:
+        trace = traces.read(step).with_masks(masks)
+        return Session.open(workspace, trace, shown_taxonomy, name, blind=session_blind)
+
+    session = open_trace(0)
     if study is not None and name in study.annotators:
         _report_first_of_queue(session)
-    LineReader(session).run(_typed_lines())
+    lines = _typed_lines()
+    next_session: Session | None = session
+    while next_session is not None:
+        next_session = LineReader(next_session, open_trace).run(lines)
 
 
-def _read_trace(path: Path, number: int | None) -> Trace:
-    """Read a trace of a file.
+@dataclass
+class _TraceList:
+    """The traces between which the keys ``TRACE_STEPS`` move.
+
+    ``readers`` are functions that read each of them to its end.
+    """
+
+    readers: Sequence[Callable[[], Trace]]
+    position: int = 0
+
+    def read(self, step: int) -> Trace:
+        """Read the trace at a distance from the current one, which it becomes.
+
+        Raises:
+            SessionError: There is no such trace, or it cannot be read.
+        """
+        if not 0 <= self.position + step < len(self.readers):
+            raise SessionError(f"there is no {'next' if step > 0 else 'previous'} trace")
+        self.position += step
+        return self.readers[self.position]()
+
+
+def _list_file(path: Path, number: int | None) -> _TraceList:
+    """List the traces of a file.
 
     Args:
         path: The file.
-        number: The number of the trace, which also counts unreadable ones; None for the first.
+        number: The number of the current trace, which also counts unreadable ones; None for the
+            first.
 
     Raises:
-        click.ClickException: The file cannot be read, or has no such trace with spans.
+        SessionError: The file cannot be read, or has no such trace.
     """
     report = read_file(path, named=True)
-    trace = next((t for t in report.traces if number in (None, (t.record or 0) + 1)), None)
-    if trace is None:
+    numbers = [(trace.record or 0) + 1 for trace in report.traces]
+    if not numbers or number not in (None, *numbers):
         number_text = "" if number is None else f", but none with number {number}"
-        contents = f"contains {counted(len(report.traces), 'trace')}{number_text}"
-        raise click.ClickException(f"{path}: {report.failed or contents}")
+        contents = f"contains {counted(len(numbers), 'trace')}{number_text}"
+        raise SessionError(f"{path}: {report.failed or contents}")
+    readers = [partial(_complete_trace, trace) for trace in report.traces]
+    return _TraceList(readers, 0 if number is None else numbers.index(number))
+
+
+def _complete_trace(trace: Trace) -> Trace:
+    """Read a trace to its end.
+
+    Raises:
+        SessionError: The trace has no spans.
+    """
     read_fully(trace)
     if not len(trace):
-        raise click.ClickException(f"{path}: this trace has no spans")
+        raise SessionError(f"{trace.path}: this trace has no spans")
     return trace
 
 
-def _first_of_queue(workspace: Workspace, taxonomy: Taxonomy, name: str, folder: Path) -> Trace:
-    """Read the first trace of the annotator's queue that is in a folder.
+def _list_queue(workspace: Workspace, taxonomy: Taxonomy, name: str, folder: Path) -> _TraceList:
+    """List the traces of the annotator's queue that are in a folder.
 
     Raises:
-        click.ClickException: No trace of the queue is there, or it cannot be read.
+        SessionError: No trace of the queue is there.
     """
+    records = {record.trace_id: record for record in workspace.traces()}
+    readers = list[Callable[[], Trace]]()
     for item in queue(workspace, taxonomy, name):
-        record = workspace.trace(item.trace_id)
+        record = records[item.trace_id]
         path = record.path
         if path is not None and path.exists() and path.resolve().is_relative_to(folder.resolve()):
-            return _read_trace(path, (record.record or 0) + 1)
-    raise click.ClickException(f"{folder}: no trace of your queue is in this folder; give a file")
+            readers.append(partial(_read_trace, path, (record.record or 0) + 1))
+    if not readers:
+        raise SessionError(f"{folder}: no trace of your queue is in this folder; give a file")
+    return _TraceList(readers)
+
+
+def _read_trace(path: Path, number: int) -> Trace:
+    return _list_file(path, number).read(0)
 
 
 def _report_first_of_queue(session: Session) -> None:
@@ -217,17 +269,24 @@ def _typed_lines() -> Iterator[str]:
 class LineReader:
     """A reader of typed lines that shows the spans of a trace and labels them."""
 
-    def __init__(self, session: Session, say: Callable[[str], None] = click.echo) -> None:
+    def __init__(
+        self,
+        session: Session,
+        open_trace: Callable[[int], Session],
+        say: Callable[[str], None] = click.echo,
+    ) -> None:
         """Start at the first span.
 
         Args:
             session: The annotator's session on the trace.
+            open_trace: Opens the trace at a distance in the list of traces, or raises an error.
             say: Prints a text.
         """
         self._lines: Iterator[str] = iter(())
         """The lines that the user types."""
         self._span_text = ""
         self._session = session
+        self._open_trace = open_trace
         self._trace: Trace = session.trace
         self._taxonomy = session.taxonomy
         # The messages never name a suggestion here.
@@ -277,8 +336,11 @@ class LineReader:
             "?": lambda: self._say(HELP),
         }
 
-    def run(self, lines: Iterator[str]) -> None:
-        """Execute each line until the user leaves or the lines end."""
+    def run(self, lines: Iterator[str]) -> Session | None:
+        """Execute each line until the user opens another trace or leaves, or the lines end.
+
+        Return the session on the other trace; None at the end.
+        """
         self._lines = lines  # a command can read its answer from the next line
         title = one_line(self._trace.path.name)
         self._say(f"{title}, {counted(len(self._trace), 'span')}, as {self._session.annotator}.")
@@ -286,11 +348,14 @@ class LineReader:
         self._show_span()
         for line in lines:
             if line in ("q", "Q"):
-                return
+                break
             try:
+                if line in TRACE_STEPS:
+                    return self._open_trace(TRACE_STEPS[line])
                 self._execute_line(line)
             except MastError as error:
                 self._say(f"Not done: {one_line(str(error))}")
+        return None
 
     def _execute_line(self, line: str) -> None:
         """Execute a line: a key, a span's number, the digits of a mode, or a command with text."""

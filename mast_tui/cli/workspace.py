@@ -180,7 +180,7 @@ def check_command(request: WorkspaceCheckRequest) -> None:
         for event in edited:
             print_line(f"the history of {event.annotator} was edited, from event {event.seq} on")
         for row in damaged:
-            print_line(f"damaged in {row.table}, and ignored: {row.name}: {row.problem}")
+            print_line(f"damaged in {row.table}: {row.name}: {row.problem}")
         if not differing and not edited and not damaged:
             click.echo("The workspace is intact.")
     if edited or damaged or (differing and not request.mend):

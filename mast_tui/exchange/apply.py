@@ -441,8 +441,17 @@ class _Applier:
 
     def _new_events(self, local_work: _LocalWork, facts: Mapping[str, Fact]) -> list[NewEvent]:
         number = self._earlier.pass_number(local_work.key)
+        # Files do not say when a pass began; it cannot begin after its end.
+        started_at = local_work.work.finished_at or None
         return [
-            NewEvent(*local_work.key, number, fact, id=event_id) for event_id, fact in facts.items()
+            NewEvent(
+                *local_work.key,
+                number,
+                fact,
+                id=event_id,
+                at=started_at if isinstance(fact, PassStarted) else None,
+            )
+            for event_id, fact in facts.items()
         ]
 
 

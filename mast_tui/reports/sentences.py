@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Final, TypeVar
 
 from mast_tui.counts import counted
+from mast_tui.counts import joined_names as joined_names
 from mast_tui.figures.bootstrap import LEVEL, Resampling
 from mast_tui.figures.experiment import LEAST_TASKS
 from mast_tui.figures.jackknife import MANY
@@ -37,18 +38,6 @@ def applicable(*items: tuple[object, _Item]) -> tuple[_Item, ...]:
         items: Pairs of a condition and an item.
     """
     return tuple(item for condition, item in items if condition)
-
-
-def joined_names(names: Sequence[str], last: str = "and") -> str:
-    """Return names as a list in a sentence: ``a``, ``a and b``, ``a, b and c``.
-
-    Args:
-        names: The names.
-        last: The word before the last name.
-    """
-    if len(names) < 2:
-        return "".join(names)
-    return f"{', '.join(names[:-1])} {last} {names[-1]}"
 
 
 def of_pair(key: str) -> str:

@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from mast_tui.counts import counted
+from mast_tui.counts import counted, joined_names
 from mast_tui.errors import SessionError
 from mast_tui.labels import AnnotatorKind, counted_passes, finished_by
 from mast_tui.session.progress import finished_in_study
@@ -94,7 +94,7 @@ def check_changes(workspace: Workspace, study: Study) -> None:
     changed = changes_to_figures(previous, study) or _changes_to_finished(previous, study, finished)
     if changed:
         raise SessionError(
-            f"traces of this study have been finished, so {_enumeration(changed)} can no "
+            f"traces of this study have been finished, so {joined_names(changed)} can no "
             "longer change, as the figures would mix two protocols. Set up another study in "
             "its own workspace (--workspace PATH); here you can still add traces and change "
             "adjudicators, retests and the settings of adjudication"
@@ -491,7 +491,3 @@ def _check_traces_registered(workspace: Workspace, study: Study) -> None:
             raise SessionError(
                 f"trace {trace_id!r} is not in this workspace; add it with mast-tui study add PATH"
             )
-
-
-def _enumeration(names: tuple[str, ...]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

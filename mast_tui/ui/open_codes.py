@@ -468,20 +468,28 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
             self.say_error(error)
             return
         suggested_name = "" if row.group.name == NO_WORDS else row.group.name.removeprefix("#")
-
-        def continue_with_name(name: str) -> None:
-            if name.strip():
-                self._ask_category(opened, codes, name.strip())
-
-        dialog = NoteScreen(
-            f"A mode of {counted(len(codes), 'place')}",
-            suggested_name,
-            question="What is it called?",
-            typing_replaces=True,
+        self.mast.ask_to_write(
+            partial(
+                NoteScreen,
+                f"A mode of {counted(len(codes), 'place')}",
+                suggested_name,
+                question="What is it called?",
+                typing_replaces=True,
+            ),
+            partial(self._ask_category, opened, codes),
         )
-        self.mast.ask(dialog, continue_with_name)
 
-    def _ask_category(self, opened: OpenWorkspace, codes: Sequence[OpenCode], name: str) -> None:
+    def _ask_category(
+        self,
+        opened: OpenWorkspace,
+        codes: Sequence[OpenCode],
+        name: str,
+        ask_again: Callable[[], None],
+    ) -> None:
+        """Ask for the category of the new mode; ``ask_again`` asks for another name."""
+        name = name.strip()
+        if not name:
+            return
         choices = [
             FinderChoice(category.id, code="", name=opened.taxonomy.title(category.id))
             for category in opened.taxonomy.categories
@@ -489,21 +497,32 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         dialog = FinderDialog(
             f"Under which category is {one_line(name, 40)}?", choices, placeholder="name"
         )
-        self.mast.ask(dialog, partial(self._ask_to_make_mode, opened, codes, name))
+        make_mode = partial(self._ask_to_make_mode, opened, codes, name, ask_again)
+        self.mast.ask(dialog, make_mode)
 
     def _ask_to_make_mode(
-        self, opened: OpenWorkspace, codes: Sequence[OpenCode], name: str, category: str
+        self,
+        opened: OpenWorkspace,
+        codes: Sequence[OpenCode],
+        name: str,
+        ask_again: Callable[[], None],
+        category: str,
     ) -> None:
         """Ask whether to make the mode in a new version of the taxonomy, and make it.
 
-        Show an error if the taxonomy cannot have the mode.
+        Show an error, and call ``ask_again``, if the mode cannot be made.
         """
+
+        def refuse(problem: MastError | str) -> None:
+            self.say_error(problem)
+            ask_again()
+
         taxonomy = opened.taxonomy
         used_versions = [used_taxonomy.ref for used_taxonomy in opened.workspace.taxonomies()]
         try:
             new_taxonomy = with_mode(taxonomy, name, category, used_versions=used_versions)
         except MastError as error:
-            self.say_error(error)
+            refuse(error)
             return
         (mode,) = set(new_taxonomy.modes) - set(taxonomy.modes)
         workspace_path = opened.workspace.path
@@ -512,7 +531,12 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
 
         def make_mode() -> None:
             self.hints.say("Carrying all labels over …")
-            self._make_mode(opened, new_taxonomy, mode.slug, codes, file)
+            self.work.run(
+                "make",
+                partial(_make_mode, opened, new_taxonomy, mode.slug, codes, file),
+                lambda made_mode: self._show_new_mode(made_mode, new_taxonomy, file),
+                failed=refuse,
+            )
 
         self.mast.ask_key(
             f"{mode.code} {mode.name}",
@@ -523,26 +547,6 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
             {"y": make_mode},
             default=None,
         )
-
-    def _make_mode(
-        self,
-        opened: OpenWorkspace,
-        new_taxonomy: Taxonomy,
-        slug: str,
-        codes: Sequence[OpenCode],
-        file: Path,
-    ) -> None:
-        """Write the new taxonomy to a file, and carry all labels over to it, in a worker."""
-
-        def make_mode() -> Mode:
-            mapping = candidate_map(opened.taxonomy, new_taxonomy, slug, codes)
-            outputs = outputs_beside(opened.workspace, force=False)
-            outputs.add(file, taxonomy_toml(new_taxonomy))
-            outputs.commit()
-            migrate(opened.workspace, mapping, opened.annotator)
-            return new_taxonomy.mode(slug)
-
-        self.work.run("make", make_mode, lambda mode: self._show_new_mode(mode, new_taxonomy, file))
 
     def _show_new_mode(self, mode: Mode, new_taxonomy: Taxonomy, file: Path) -> None:
         """Show the file of the new taxonomy, and how to continue."""
@@ -558,3 +562,19 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
             {},
             default="o",
         )
+
+
+def _make_mode(
+    opened: OpenWorkspace,
+    new_taxonomy: Taxonomy,
+    slug: str,
+    codes: Sequence[OpenCode],
+    file: Path,
+) -> Mode:
+    """Write the new taxonomy to a file, carry all labels over to it, and return the new mode."""
+    mapping = candidate_map(opened.taxonomy, new_taxonomy, slug, codes)
+    outputs = outputs_beside(opened.workspace, force=False)
+    outputs.add(file, taxonomy_toml(new_taxonomy))
+    outputs.commit()
+    migrate(opened.workspace, mapping, opened.annotator)
+    return new_taxonomy.mode(slug)

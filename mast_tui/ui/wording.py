@@ -16,6 +16,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from mast_tui.counts import counted as counted
+from mast_tui.counts import joined_names as joined_names
 from mast_tui.safe_text import display_lines, one_line, quote_line
 from mast_tui.traces.file_places import name_with_record
 from mast_tui.traces.model import Outcome, Span, Trace
@@ -89,13 +90,6 @@ IndexOf = Callable[[str], int | None]
 
 QUOTE_CHARS: Final = 30
 """The most code points of a quote in the text of a target."""
-
-
-def joined(names: Sequence[str]) -> str:
-    """Join names to a phrase: ``a``, ``a and b``, ``a, b and c``."""
-    if len(names) < 2:
-        return "".join(names)
-    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def hidden_traces_text(count: int, key: str) -> str:

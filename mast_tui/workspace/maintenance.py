@@ -13,11 +13,19 @@ from sqlalchemy.types import NullType
 from mast_tui.errors import WorkspaceError
 from mast_tui.labels import kind_fits_name
 from mast_tui.workspace import schema
-from mast_tui.workspace.database import Database, Insertion, Values, is_on_server, traces_folder_of
+from mast_tui.workspace.database import (
+    Database,
+    Insertion,
+    Values,
+    driver_of,
+    is_on_server,
+    traces_folder_of,
+)
 from mast_tui.workspace.events.model import Event
 from mast_tui.workspace.events.rows import event_of
 from mast_tui.workspace.events.state import update_state
 from mast_tui.workspace.paths import found_trace_path, stored_trace_path
+from mast_tui.workspace.queries import rows_of
 from mast_tui.workspace.registers import taxonomies, traces
 from mast_tui.workspace.sqlite_file import SqliteFile
 
@@ -67,6 +75,7 @@ def check_rows(database: Database) -> CheckResult:
         damaged_rows = list[DamagedRow]()
         differences = tuple(_state_differences(stored, rebuilt, damaged_rows))
         damaged_rows += _damaged_registers(stored)
+        damaged_rows += _undecodable_rows(stored)
         return CheckResult(differences, tuple(damaged_rows))
 
 
@@ -87,7 +96,7 @@ def _read_event(row: RowMapping, damaged_rows: list[DamagedRow]) -> Event | None
         return event_of(row)
     except ValueError as error:
         name = f"{row['annotator']}, step {row['seq']}, {row['id']}"
-        damaged_rows.append(DamagedRow("events", name, str(error)))
+        damaged_rows.append(DamagedRow("events", name, f"{error}; the event is ignored"))
         return None
 
 
@@ -101,6 +110,34 @@ def _damaged_registers(stored: Connection) -> Iterator[DamagedRow]:
     for name, kind in stored.execute(select(table.c.name, table.c.kind).order_by(table.c.name)):
         if not kind_fits_name(kind, name):
             yield DamagedRow("annotators", name, f"the kind {kind!r} does not fit the name")
+
+
+def _undecodable_rows(stored: Connection) -> Iterator[DamagedRow]:
+    """Yield the rows of a file, outside of the state tables, with texts that are not valid UTF-8.
+
+    A server refuses such texts.
+    """
+    if is_on_server(stored):
+        return
+    driver = driver_of(stored)
+    driver.text_factory = bytes
+    try:
+        for table in schema.metadata.sorted_tables:
+            if table in schema.STATE_TABLES:
+                continue
+            for row in rows_of(stored, select(table)):
+                try:
+                    b" ".join(value for value in row if isinstance(value, bytes)).decode()
+                except UnicodeDecodeError:
+                    key = ", ".join(
+                        value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+                        for column, value in zip(table.columns, row, strict=True)
+                        if column.primary_key
+                    )
+                    problem = "a text is not valid UTF-8; what could not be read is shown as \ufffd"
+                    yield DamagedRow(table.name, key, problem)
+    finally:
+        driver.text_factory = str
 
 
 def _state_differences(

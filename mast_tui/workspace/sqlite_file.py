@@ -12,6 +12,7 @@ import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -247,6 +248,7 @@ class SqliteFile(Database):
         """Copy everything, even from a file that was deleted while it is open."""
         with new_file(target) as draft, self._readable_errors(), self._taking_turn():
             copy = sqlite3.connect(draft)
+            copy.text_factory = _decode_tolerantly
             try:
                 self._writer_driver.backup(copy)
                 _adapt_trace_paths(copy, self.traces_folder, traces_folder(target))
@@ -316,6 +318,7 @@ class SqliteFile(Database):
             timeout=BUSY_SECONDS,
             isolation_level=None,
             check_same_thread=False,
+            factory=_Connection,
         )
         # Anyone may have made the file, so functions in its schema are not trusted.
         connection.execute("PRAGMA trusted_schema=OFF")
@@ -426,7 +429,6 @@ _ADVICE: Final = (
     ),
     ("not a database", "is not a mast-tui workspace (not an SQLite database)"),
     ("malformed", _DAMAGED),
-    ("Could not decode", _DAMAGED),
     ("no such table", _DAMAGED),
     ("no such column", _DAMAGED),
     ("duplicate column", _DAMAGED),
@@ -443,6 +445,56 @@ def _creating_statements() -> tuple[str, ...]:
         statements.append(str(CreateTable(table).compile(dialect=dialect)))
         statements += [str(CreateIndex(index).compile(dialect=dialect)) for index in table.indexes]
     return tuple(statements)
+
+
+def _decode_tolerantly(text: bytes) -> str:
+    return text.decode("utf-8", "replace")
+
+
+class _Cursor(sqlite3.Cursor):
+    """A cursor that reads texts that are not valid UTF-8 with U+FFFD for each invalid byte.
+
+    Only rows with such texts are decoded in Python, which takes twice as long.
+    """
+
+    def fetchone(self) -> Any:
+        try:
+            return super().fetchone()
+        except sqlite3.OperationalError as error:
+            return self._row_despite(error)
+
+    def fetchmany(self, size: int | None = 1) -> list[Any]:
+        return self._fetch(size)
+
+    def fetchall(self) -> list[Any]:
+        return self._fetch(None)
+
+    def _fetch(self, size: int | None) -> list[Any]:
+        """Return the next rows, or all that remain if ``size`` is None."""
+        rows = list[Any]()
+        while True:
+            try:
+                rows.extend(islice(self, None if size is None else size - len(rows)))
+                return rows
+            except sqlite3.OperationalError as error:
+                rows.append(self._row_despite(error))
+
+    def _row_despite(self, error: sqlite3.OperationalError) -> Any:
+        """Return the row at which decoding has failed; raise any other error again."""
+        if "Could not decode" not in str(error):
+            raise error
+        self.connection.text_factory = _decode_tolerantly
+        try:
+            return super().fetchone()  # the cursor is still at the row
+        finally:
+            self.connection.text_factory = str
+
+
+class _Connection(sqlite3.Connection):
+    """A connection whose cursors read texts that are not valid UTF-8."""
+
+    def cursor(self, factory: Any = _Cursor) -> Any:
+        return super().cursor(factory)
 
 
 def _sqlite_driver(connection: Connection) -> sqlite3.Connection:

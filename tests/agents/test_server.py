@@ -19,6 +19,7 @@ from mast_tui.agents.desk import MOST_CHARS, TOOLS
 from mast_tui.agents.server import server_of
 from mast_tui.gold import GoldTrace
 from mast_tui.labels import AnnotatorKind
+from mast_tui.traces.library import read_file
 from mast_tui.workspace import Workspace
 from tests.agents.calls import (
     AGENT,
@@ -159,6 +160,10 @@ async def test_labels_change_by_the_same_call_and_absent_needs_every_span() -> N
             (label,) = (await answer(client, "my_labels", trace="t0"))["labels"]
             assert (label["first"], label["last"]) == ("k0", "k2")
             assert (label["note"], label["severity"]) == ("why", "fatal")
+            for tool, value in (("verdict", {"value": "absent"}), ("label", {})):
+                document, _ = await called(client, tool, {"trace": "t0", "mode": "2.6", **value})
+                assert "you have not read 3 spans" in document["refused"]
+            await read_whole(client, "t0")
             refused = await called(client, "verdict", {**place, "value": "absent"})
             assert refused[1], "a verdict has no place"
             document, was_refused = await called(
@@ -180,6 +185,24 @@ async def test_labels_change_by_the_same_call_and_absent_needs_every_span() -> N
             assert was_refused
             assert "you have not read 1 span" in document["refused"]
             await answer(client, "finish", trace="t0", open_modes="leave")
+
+
+async def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text('{"role": "user", "content": "do it"}\n' * 2)
+    traces = [*read_file(path, named=True).traces]
+    trace = traces[0].identity.trace_id
+    with closing(Workspace.open(":memory:")) as workspace:
+        async with Client(server_of(desk_on(workspace, traces))) as client:
+            assert len(await read_whole(client, trace)) == 2
+            path.write_text(path.read_text() + '{"role": "assistant", "content": "done"}\n')
+            work = await answer(client, "my_labels", trace=trace)
+            assert work["not_read"] == [{"first": 3, "last": 3}]
+            path.write_text('{"role": "user", "content": "do that"}\n' * 2)
+            assert (await read_whole(client, trace))[0]["trace_text"] == "do that"
+            path.unlink()
+            document, _ = await called(client, "outline", {"trace": trace})
+            assert "can no longer be read" in document["refused"]
 
 
 # Hostile calls

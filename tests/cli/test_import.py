@@ -550,15 +550,17 @@ def test_origins_of_older_events_stay_as_they_were_written(cli: Cli) -> None:
 
 @pytest.mark.parametrize("origin", ["manual", "suggested", ""])
 def test_imported_rows_get_the_origin_of_a_judge_or_an_annotator(cli: Cli, origin: str) -> None:
-    rows = [f"t,{name},1.1,present,{origin}," for name in ("judge:x", "ada")]
-    rows += ["t,judge:x,1.2,absent,,", "t,judge:x,,finished,,2025-01-02T03:04:05Z"]
+    time = "2025-01-02T03:04:05Z"
+    rows = ["t,judge:x,1.2,absent,,"]
+    for name in ("judge:x", "ada"):
+        rows += [f"t,{name},1.1,present,{origin},", f"t,{name},,finished,,{time}"]
     columns = f"{COLUMNS},origin,created_at"
     for _ in range(2):
         report = cli.label(*rows, columns=columns, options=["--json"]).json
         assert report["notes"] == []
     with open_workspace() as workspace:
-        [judge_pass] = workspace.passes(annotator="judge:x")
-        assert judge_pass.finished_at == "2025-01-02T03:04:05Z"
+        passes = workspace.passes()
+        assert [(one.started_at, one.finished_at) for one in passes] == [(time, time)] * 2
         origins = {label.annotator: label.origin for label in workspace.labels()}
     assert origins == {
         "judge:x": Origin.SUGGESTED if origin else Origin.IMPORTED,

@@ -36,7 +36,7 @@ def session_of(path: Path, workspace_path: Path, *, blind: bool = False) -> Iter
 def output_of(path: Path, workspace_path: Path, *lines: str, blind: bool = False) -> str:
     lines_out: list[str] = []
     with session_of(path, workspace_path, blind=blind) as session:
-        LineReader(session, lines_out.append).run(iter(lines))
+        LineReader(session, lambda _step: session, lines_out.append).run(iter(lines))
     return "\n".join(lines_out)
 
 
@@ -226,7 +226,9 @@ def test_names_by_option(small: Path, study: Path, tmp_path: Path) -> None:
     three.write_text("\n".join(('{"messages": [}', *steps)))
     for path, option, text in ((three, (), "  a"), (three, ("--trace", "3"), "  b")):
         assert text in output(tmp_path / "y.db", "q\n", "--annotator", "bo", *option, path=path)
-    assert "  a" in output(tmp_path / "y.db", "q\n", "--annotator", "bo", path=three.parent)
+    for path in (three, three.parent):
+        moved = output(tmp_path / "y.db", ">\n<\n{\n", "--annotator", "bo", path=path)
+        assert [moved.count(text) for text in ("  a", "  b", "no previous trace")] == [2, 1, 1]
     outside = output(study, "]\n", "--annotator", "root")
     assert "root is not in this study: labels under this name do not count" in outside
     assert "No suggestion is left" in outside

@@ -126,6 +126,8 @@ async def test_another_annotator_takes_over(tmp_path: Path) -> None:
         assert "Esc cancels" in text_of(on)
         await on.press("escape")
         assert on.session.annotator == "ann"
+        await on.press("&", *"ann", "enter")
+        assert "You already label as ann" in on.notices
         await on.press("&", *"bob", "enter")
         assert "You label as bob now" in on.notices
         assert (on.session.annotator, on.labels) == ("bob", set())

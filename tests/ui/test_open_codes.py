@@ -156,8 +156,12 @@ async def test_marked_codes_become_a_mode(team: TeamDir) -> None:
         assert "Under which category is Unasked restart?" in on.text
         await on.press("enter")
         assert "1.6 Unasked restart" in on.text
-        await on.press("y")
         file = team.workspace.parent / "mast-3+1.toml"
+        file.mkdir()  # the file cannot be written
+        await on.press("y")
+        await on.until(lambda: "Unasked restart" in on.text and "A mode of 2 places" in on.text)
+        file.rmdir()
+        await on.press("enter", "enter", "y")
         assert "mast@3+1" in on.text
         await on.press("enter")
         assert isinstance(on.app.screen, OpenCodesScreen)

@@ -84,8 +84,10 @@ async def test_files_open_in_the_annotate_screen_and_folders_in_the_library(
         assert read_again == []
     app = AppWithoutWorkspace(options(SAMPLE.parent), load_mast())
     async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("ctrl+j")  # Enter, typed before the terminal was set up
         await settle(pilot)
         assert isinstance(app.screen, LibraryScreen)
+        assert "your first trace opens then" in app.screen.hints.message
         assert app.screen.table.row_count == len(app.catalog.traces) > 0
 
 

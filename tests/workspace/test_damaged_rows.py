@@ -179,8 +179,11 @@ def test_flag_that_is_neither_0_nor_1_is_a_difference_and_rebuilt(path: Path) ->
             assert database.execute("SELECT saw_suggestions FROM labels").fetchone() == (1,)
 
 
-def test_event_with_a_text_as_counter_is_named(path: Path) -> None:
+@pytest.mark.parametrize("change", ["seq = 'x'", "at = CAST(x'61FF' AS TEXT)"])
+def test_damaged_texts_are_read_and_named(path: Path, change: str) -> None:
     with closing(sqlite3.connect(path)) as database, database:
-        database.execute("UPDATE events SET seq = 'x' WHERE kind = 'label_added'")
+        database.execute(f"UPDATE events SET {change} WHERE kind = 'label_added'")
+        database.execute("UPDATE labels SET note = CAST(x'61FF' AS TEXT)")
     with closing(Workspace.open(path)) as workspace:
-        assert len(workspace.check_rows().damaged) == 1
+        assert [label.note for label in workspace.labels(pass_number=None)] == ["a\ufffd"]
+        assert [row.table for row in workspace.check_rows().damaged] == ["events"]

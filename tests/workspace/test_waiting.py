@@ -248,3 +248,18 @@ async def test_steps_run_in_order_and_a_question_lets_keys_in(workspace: Workspa
     await queue.until_idle()
     assert log == ["yes", 1, "after the question"]
     assert queue.errors == []
+
+
+async def test_pieces_queued_by_an_error_run_one_by_one() -> None:
+    queue = StepQueue()
+    log: list[str] = []
+
+    async def piece() -> None:
+        log.append("begun")
+        await asyncio.sleep(0.01)
+        log.append("done")
+
+    queue.writes = Writes(lambda: None, lambda _: list(map(queue.writes.do, [piece] * 2)))
+    queue.add(lambda: 1 // 0)
+    await queue.until(lambda: len(log) == 4)
+    assert log == ["begun", "done"] * 2

@@ -62,7 +62,7 @@ from mast_tui.ui.adjudicate.lists import (
 )
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_loader import TraceLoader
-from mast_tui.ui.wording import IndexOf, joined, place_text, places_text
+from mast_tui.ui.wording import IndexOf, joined_names, place_text, places_text
 
 MOST_CODE_CHARS: Final = 8
 
@@ -639,7 +639,7 @@ def source_text(decisions: Sequence[Decision], names: SideNames) -> str:
         return ", moved"
     if len(sides) > MOST_NAMED_SIDES:
         return f", as {len(sides)} sides"
-    return f", as {joined(names.listed(sorted(sides)))}"
+    return f", as {joined_names(names.listed(sorted(sides)))}"
 
 
 def _changed_remarks(

@@ -16,7 +16,7 @@ from mast_tui.safe_text import one_line
 from mast_tui.ui.actions.registry import KeyOf
 from mast_tui.ui.adjudicate.cases import QueueContents, TraceCases, is_by_one_side, letters_of
 from mast_tui.ui.adjudicate.lists import ConflictList, QueueRow, RowState
-from mast_tui.ui.wording import counted, joined
+from mast_tui.ui.wording import counted, joined_names
 
 HIDDEN = "hidden"
 FINISH_FIRST = "finish it first"
@@ -327,7 +327,9 @@ class Queue:
         if entry is None:
             return ""
         names = [one_line(name) for name in entry.sides if name != self.contents.annotator]
-        people = counted(len(names), "person", "people") if self.names_hidden else joined(names)
+        people = (
+            counted(len(names), "person", "people") if self.names_hidden else joined_names(names)
+        )
         subject = f"{people} {'has' if len(names) == 1 else 'have'} finished this trace"
         if entry.access is Access.UNFINISHED:
             return (

@@ -63,7 +63,7 @@ from mast_tui.ui.styles import ADJUDICATE, ANNOTATE, BASE_SCREEN
 from mast_tui.ui.trace_view.span_view import SpanText
 from mast_tui.ui.widgets.bars import ADJUDICATOR, TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import counted, joined, places_text, plain_title
+from mast_tui.ui.wording import counted, joined_names, places_text, plain_title
 from mast_tui.workspace.presence import Presence
 from mast_tui.writes import HeldKeys, piece_of_work
 
@@ -339,7 +339,7 @@ class AdjudicateScreen(BaseScreen):
         if others_present:
             verb = "is" if len(others_present) == 1 else "are"
             parts.append(
-                f"{joined([one_line(name) for name in others_present])} {verb} deciding this"
+                f"{joined_names([one_line(name) for name in others_present])} {verb} deciding this"
             )
         parts.append(one_line(opened.annotator))
         if opened.decides:
@@ -369,7 +369,7 @@ class AdjudicateScreen(BaseScreen):
                 f"{self.mast.key_of('adjudicate.agreed')} lists them. {self._gold_hint()}."
             )
         counts = [f"{one_line(name)} {count}" for name, count in contents.finished.items() if count]
-        finished_text = f"Finished so far: {joined(counts)}." if counts else ""
+        finished_text = f"Finished so far: {joined_names(counts)}." if counts else ""
         if contents.outside_text:
             finished_text = f"{finished_text}\n{contents.outside_text}".strip()
         return (
@@ -450,7 +450,7 @@ class AdjudicateScreen(BaseScreen):
         A judge's answer appears only after it is recorded that it was shown.
         """
         if case is None:
-            names = joined(cases.names.listed(side.annotator for side in cases.sides))
+            names = joined_names(cases.names.listed(side.annotator for side in cases.sides))
             text = f"{names} have finished this trace."
             if self.queue.names_hidden:
                 key = self.mast.key_of("adjudicate.names")
@@ -827,7 +827,7 @@ class AdjudicateScreen(BaseScreen):
         if not self.queue.is_at_cursor(cases.trace_id, case.id):
             trace_text = f" on {one_line(self.queue.name_of(cases.trace_id), 40)}"
         return (
-            f"{joined(names)} {verb} decided {self._mode_title(case.mode)}{trace_text}: "
+            f"{joined_names(names)} {verb} decided {self._mode_title(case.mode)}{trace_text}: "
             f"{outcome(case.decisions, cases.names)}"
         )
 
@@ -1103,7 +1103,7 @@ class AdjudicateScreen(BaseScreen):
             self._is_asked = True
             decide()
 
-        names = joined([one_line(name) for name in study.adjudicators])
+        names = joined_names([one_line(name) for name in study.adjudicators])
         effect = (
             "Your decisions count in the gold as well; its datasheet reports who decided."
             if study.counts_decisions_of(annotator)

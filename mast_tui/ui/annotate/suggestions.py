@@ -35,7 +35,7 @@ from mast_tui.ui.suggestion_wording import (
 from mast_tui.ui.text.highlighting import TextPart
 from mast_tui.ui.trace_view.gutter import span_range_of
 from mast_tui.ui.trace_view.span_view import SpanView
-from mast_tui.ui.wording import counted, joined, plain_title
+from mast_tui.ui.wording import counted, joined_names, plain_title
 
 if TYPE_CHECKING:
     from mast_tui.session import Change, Session, Suggestion
@@ -421,7 +421,7 @@ def _no_suggestion_text(session: Session, context: MastApp) -> str:
             return f"No suggestions on this trace; {key} runs a judge on this machine"
         return f"No suggestions on this trace; {key} asks which judge to run"
     names = list(dict.fromkeys(map(name_without_version, session.judged_by)))
-    text = f"The {joined(names)} {'judge' if len(names) == 1 else 'judges'} found nothing."
+    text = f"The {joined_names(names)} {'judge' if len(names) == 1 else 'judges'} found nothing."
     # The twins judge does not count, because only reading other runs tells if it can run.
     model = context.configuration.judge.model
     if RULES_JUDGE not in names or (model is not None and one_line(model, 40) not in names):

@@ -64,7 +64,8 @@ QUEUES: Final[Mapping[QueueName, _QueueTexts]] = {
     QueueName.DISAGREEMENTS: _QueueTexts(
         "P",  # a capital, because looking is recorded
         "another annotator disagrees with me",
-        "No one who has finished the same traces as you disagrees with you about a mode.",
+        "No one who has finished the same traces as you disagrees with you about a mode.\n\n"
+        "Adjudication also lists modes whose places differ.",
         "disagreements",
     ),
     QueueName.JUDGE: _QueueTexts(

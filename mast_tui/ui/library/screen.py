@@ -42,7 +42,7 @@ from mast_tui.ui.styles import LIBRARY
 from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.widgets.bars import TextLine
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import counted, joined, names_under, plain_title
+from mast_tui.ui.wording import counted, joined_names, names_under, plain_title
 from mast_tui.writes import HeldKeys
 
 if TYPE_CHECKING:
@@ -492,7 +492,7 @@ class LibraryScreen(MainScreen):
                 "In this queue for: " + ", ".join(titles.get(slug, slug) for slug in queued_modes),
             )
         if row.same_as:
-            lines.insert(0, f"≡ The same run as {joined(row.same_as)}")
+            lines.insert(0, f"≡ The same run as {joined_names(row.same_as)}")
         return "\n".join([*lines, "", task] if lines else [task])
 
     def show_listed(self) -> None:

@@ -62,7 +62,7 @@ from mast_tui.ui.reports.screen import (
 )
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.suggestion_wording import judge_name
-from mast_tui.ui.wording import counted, hidden_traces_text, joined
+from mast_tui.ui.wording import counted, hidden_traces_text, joined_names
 from mast_tui.workspace import Workspace
 
 PassChoice = Literal["first", "last"]
@@ -328,7 +328,7 @@ class AgreementScreen(ReportScreen):
         agreement = None if self.people is None else self.people.report
         if agreement is None:
             return ("Agreement",)
-        names = joined([one_line(name) for name in agreement.annotators])
+        names = joined_names([one_line(name) for name in agreement.annotators])
         open_text = left_out_by_annotator(agreement, "open")
         open_parts = (one_line(f"open modes: {open_text}"),) if open_text else ()
         return ("Agreement", names, pass_text, traces_compared(agreement), *open_parts)

@@ -122,6 +122,10 @@ class InputQueue:
         A move of the mouse is not kept, unless another event is being handled. Events that wait for
         the content of a screen are dropped when an event comes that does not need the content.
         """
+        is_before_start = self._known_screen is None
+        if is_before_start and isinstance(event, events.Key) and event.key == "ctrl+j":
+            # Before the program set up the terminal, the terminal has turned Enter into this key.
+            event = events.Key("enter", "\r")
         if isinstance(event, events.MouseMove) and (self.idle or self.blocked):
             await self._app.deliver(event)
             return

@@ -37,7 +37,7 @@ from mast_tui.traces.io.private_files import make_private
 from mast_tui.traces.model import Trace
 from mast_tui.ui.dialogs.opening import NameScreen, WelcomeScreen, first_keys
 from mast_tui.ui.options import AppOptions
-from mast_tui.ui.wording import joined
+from mast_tui.ui.wording import joined_names
 from mast_tui.workspace import Workspace, why_not_trusted
 from mast_tui.workspace.paths import default_workspace_path, samples_workspace_path, suggested_name
 
@@ -336,7 +336,7 @@ class Opening:
         text = f"Your labels are saved at once {location}."
         if not self._options.samples:
             return text
-        names = f" {joined(self._sample_annotators)}" if self._sample_annotators else ""
+        names = f" {joined_names(self._sample_annotators)}" if self._sample_annotators else ""
         return f"These are sample traces, with labels of sample annotators{names}. {text}"
 
     def welcome(self, app: MastApp, opened: OpenWorkspace) -> None:

@@ -332,7 +332,9 @@ class WorkspaceService:
         opening.study = await self.carry_out(opened.study)
 
         def begin_as(name: str) -> None:
-            if name != opened.annotator:
+            if name == opened.annotator:
+                self._app.say(f"You already label as {one_line(name)}")
+            else:
                 self._app.writes.do(partial(self._continue_as, opening, name))
 
         self._app.ask(opening.name_question(opened.annotator), begin_as)

@@ -44,7 +44,7 @@ from mast_tui.ui.study.setup import (
 from mast_tui.ui.styles import BASE_SCREEN, RUNS, STUDY
 from mast_tui.ui.table_screen import TableScreen
 from mast_tui.ui.widgets.virtual_lines import ANY_FILLED, name_width, sign_column
-from mast_tui.ui.wording import counted, joined
+from mast_tui.ui.wording import counted, joined_names
 from mast_tui.workspace import Workspace
 from mast_tui.writes import piece_of_work
 
@@ -387,7 +387,7 @@ def _people_text(study: Study) -> str:
 
 
 def _joined_names(names: Iterable[str]) -> str:
-    return joined([one_line(name) for name in names])
+    return joined_names([one_line(name) for name in names])
 
 
 def _conditions_text(study: Study) -> str:

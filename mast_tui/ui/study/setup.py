@@ -36,7 +36,7 @@ from mast_tui.study import (
 from mast_tui.traces.model import Trace
 from mast_tui.ui.dialogs.form import Field, Form, Texts, names_between_commas
 from mast_tui.ui.services.open_workspace import OpenWorkspace, people_in
-from mast_tui.ui.wording import counted, joined
+from mast_tui.ui.wording import counted, joined_names
 from mast_tui.workspace.records import TraceRecord
 
 
@@ -626,7 +626,9 @@ class StudySetup(Form):
         ]
         known_names = {*people_in(workspace), *(() if previous is None else previous.participants)}
         new_names = [one_line(name) for name in study.participants if name not in known_names]
-        new_text = f"New names in this workspace: {joined(new_names)}.\n\n" if new_names else ""
+        new_text = (
+            f"New names in this workspace: {joined_names(new_names)}.\n\n" if new_names else ""
+        )
         return new_text + preview_text(
             previous,
             study,
