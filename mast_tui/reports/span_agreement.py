@@ -40,8 +40,8 @@ BIAS_CORRECTED: Final = "BCa bootstrap"
 
 _UNDEFINED: Final = {
     "no_variance": "no one marked a span that others read too, or all annotators marked every span",
-    "no_overlap": "no span was read by two annotators who gave places of the mode",
-    "single_rater": "only one annotator marked or read spans",
+    "no_overlap": "no span was read by two annotators who gave a verdict",
+    "single_rater": "only one annotator gave a verdict",
 }
 
 _PLACES: Final = columns("""
@@ -316,7 +316,7 @@ def _f1_sentences(figures: FigureTable) -> Iterator[str]:
         )
     exact = figures["f1_exact"]
     if exact.value is None:
-        yield from why_undefined([("F1", exact)], _UNDEFINED, {"F1": "no one marked a place"})
+        yield from why_undefined([("F1", exact)], _UNDEFINED, {"F1": "no place can be compared"})
         return
     overlaps_by_f1 = values_by_key(
         (fixed_number(f1 or 0.0), overlap) for overlap, f1 in figures.values("f1_overlap").items()

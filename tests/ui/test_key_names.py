@@ -76,7 +76,7 @@ OWN_NAMES: Final = frozenset(
         "Enter goes there  \0 edit  \0 remove",
         "\0 · Enter keeps\0",
         "Text in all traces · Enter finds it\0\0",
-        "Filter by name, task or model · Enter keeps\0\0",
+        "Name, task or model · Enter keeps\0\0",
         "Enter draws · Esc cancels",
         "Enter begins · Esc cancels",
         "Enter begins · Esc quits",

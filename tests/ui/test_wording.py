@@ -156,6 +156,6 @@ def test_rows_name_agent_and_tool_once_and_escape_controls() -> None:
     assert actor_text(replace(TOOL_SPAN, kind=SpanKind.LOG), "log".ljust(7), 15).split() == ["log"]
     assert actor_text(TOOL_SPAN, "log", 15).split() == ["log", "tool"]
     message = replace(TOOL_SPAN, kind=SpanKind.MESSAGE)
-    assert actor_text(message, "Computer_terminal", 22) == "Computer_terminal".ljust(22)
+    assert actor_text(message, "Computer_t…", 19) == "Computer_t… agent  "
     span = replace(TOOL_SPAN, name=None, preview="\x1b[31mred\x1b[0m \x1b[2J")
     assert row_text(span) == "red ␛[2J"

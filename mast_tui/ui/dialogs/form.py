@@ -176,7 +176,7 @@ class FieldColumn(VerticalScroll, can_focus=False, inherit_bindings=False):
     """The fields of a form. They have no keys to scroll, and follow the cursor."""
 
 
-FIELD_KEYS: Final = "Enter {} · ↑ ↓ move · space another choice · Esc cancels"
+FIELD_KEYS: Final = "Enter {} · ↑ ↓ move · Esc cancels"
 
 
 class Form(Dialog[None]):
@@ -318,6 +318,7 @@ class Form(Dialog[None]):
 
     def _show_help(self, field: Field) -> None:
         hint = "\nRight arrow completes the path." if field.path else ""
+        hint = "\nSpace takes another choice." if field.choices else hint
         self.say_below(f"{self.help_of(field)}{hint}")
 
     def help_of(self, field: Field) -> str:

@@ -560,9 +560,9 @@ class LibraryScreen(MainScreen):
         self._filter.display = True
         self.set_focus(self._filter)
         keymap = self.mast.keys_set
-        contents_hint = hint_while_typing("library.other_search", "finds text instead", keymap)
+        contents_hint = hint_while_typing("library.other_search", "finds text", keymap)
         back_hint = hint_while_typing("everywhere.back", "shows all", keymap)
-        self.hints.prompt(f"Filter by name, task or model · Enter keeps{contents_hint}{back_hint}")
+        self.hints.prompt(f"Name, task or model · Enter keeps{contents_hint}{back_hint}")
 
     def action_contents(self) -> None:
         """Switch between the filter of names and the search of contents, keeping the typed text.

@@ -394,6 +394,9 @@ class AgreementScreen(ReportScreen):
             omitted = counted(judge.omitted_unlabelled, "unlabelled trace")
             text = f"{omitted} excluded: the judges' answers are hidden from you."
             notes.append(Note(text, reason="hidden"))
+        if judge.report is not None and judge.report.table("answers").count("n"):
+            text = "Answers of others count on traces that you have finished or adjudicated."
+            notes.append(Note(text, reason="answers"))
         keys = (f"{key_of('agreement.against')} against", f"{key_of('agreement.next_judge')} judge")
         about_lines = [
             _judged_modes_text(judge.judge_input),

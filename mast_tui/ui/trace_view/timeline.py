@@ -266,8 +266,6 @@ def _without_middles(lines: Sequence[str], cells: int) -> list[str]:
 def actor_text(span: Span, name: str | None, cells: int) -> str:
     """Return the name of the agent and the kind of a span, padded to a width.
 
-    The kind ``agent`` is left out if the name needs its cells.
-
     Args:
         span: The span.
         name: The shortened name; None to show the kind only.
@@ -279,8 +277,6 @@ def actor_text(span: Span, name: str | None, cells: int) -> str:
         return set_cell_size(kind, cells)
     if name.rstrip() == kind:
         name = ""
-    if kind == "agent" and cell_len(name.rstrip()) > cells - KIND_CELLS - 1:
-        return set_cell_size(name, cells)
     return f"{set_cell_size(name, cells - KIND_CELLS - 1)} {set_cell_size(kind, KIND_CELLS)}"
 
 
@@ -516,9 +512,9 @@ class TimelineLines(VirtualLines):
         """Return the shortened name of a span's agent; None if the trace has only one agent."""
         if not self._agent_names(columns.agent):
             return None
-        cells = columns.actor if span.kind is SpanKind.MESSAGE else columns.agent
         # A span that is not indexed yet may have another agent.
-        return self._agent_names(cells).get(span.agent, padded(one_line(span.agent), cells))
+        unknown_name = padded(one_line(span.agent), columns.agent)
+        return self._agent_names(columns.agent).get(span.agent, unknown_name)
 
     def _is_unread(self, row: int) -> bool:
         """Check if a row shows an unread span; False for the row of a fold."""
