@@ -285,7 +285,7 @@ def gold_name(mix: GoldMixJson) -> str:
     if is_gold(mix) or not mix["sources"][Resolution.SINGLE.value]:
         return "gold"
     people = mix["annotators"]
-    return people[0] if len(people) == 1 else f"{len(people)} people, one verdict each"
+    return joined_names(people) if len(people) <= MOST_NAMED else f"{len(people)} people"
 
 
 def gold_words(mix: GoldMixJson) -> str:

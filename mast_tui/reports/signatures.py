@@ -1457,9 +1457,9 @@ class _Group(GroupFigures):
     def _decisive_modes(self) -> list[_DecisiveMode]:
         """Return the modes of failed traces, sorted by the number of traces that each one decided.
 
-        A mode decided a failed trace if its labels in the trace are fatal. If no label has a
-        severity, a mode of class "fatal" decided all failed traces with it. If few outcomes are
-        known, the modes of all traces are returned.
+        A mode decided a failed trace if its labels in the trace are fatal. If labels make no mode
+        fatal, a mode of class "fatal" decided all failed traces with it. If few outcomes are known,
+        the modes of all traces are returned.
         """
         # ``compares`` is False if few outcomes are known.
         showing_counts = {
@@ -1498,8 +1498,8 @@ class _Group(GroupFigures):
         rule = (
             "A mode decided a failed trace if its labels there are fatal."
             if self.extras is not None and self.name in self.extras.fatal_counts
-            else 'No label has a severity, so a mode of class "fatal" counts as having decided the '
-            "failed traces with it."
+            else 'Labels make no mode fatal, so a mode of class "fatal" counts as having decided '
+            "the failed traces with it."
         )
         return (
             f"Ordered by the number of failed traces that each mode decided. {rule} The strategies "

@@ -138,13 +138,13 @@ def test_remedies_are_in_the_order_of_the_traces_decided(
     assert texts(made)["helps-more-plain"].folded
     for fix in load_mast().mode("premature_termination").fixes:
         assert " ".join(fix.split()) in " ".join(shown)
-    # Without severities of labels, the class of the mode decides.
+    # Without fatal labels, the class of the mode decides.
     alone = table(group_report(figures, HOSTILE, extras=small_extras()), "helps")
     for row in alone.rows:
         mode = document["groups"][HOSTILE]["modes"][row.id]
         decisive = mode["severity"] == "fatal"
         assert row.cells["decided"] == (mode["failed"]["count"] if decisive else 0)
-    assert "No label has a severity" in alone.notes[0].text
+    assert "Labels make no mode fatal" in alone.notes[0].text
 
 
 def test_measured_effects_are_told_with_their_source_for_mast(
@@ -184,7 +184,7 @@ def test_judged_shares_are_shown_with_their_correction() -> None:
     first, second = table(report, "corrected-plain").rows
     assert estimate(first, "apparent").interval == (0.4, 0.6)
     assert estimate(first, "corrected").interval == (0.2, 0.4)
-    assert "31% (20% to 40%); uncorrected: 50%; 120 traces" in first.detail[0]
+    assert "31% (20% to 40%); uncorrected: 50%; 120 judged traces" in first.detail[0]
     assert estimate(second, "corrected").undefined == "no_positives"
     assert "gold has no present verdict" in second.detail[0]
     assert [one.id for one in report.tables].count("corrected-plain") == 1

@@ -432,7 +432,7 @@ ANNOTATE: Final = (
         "look_here",
         "*",
         "look here",
-        "Next place to look at (┊), marked by mast-tui exam --coverage --keep",
+        "Next step that may have decided the failure (┊), from exam --coverage --keep",
     ),
     _read(
         "fold",
