@@ -13,7 +13,7 @@ from typing import Final, Literal, TypedDict
 
 from msgspec import Struct, field, structs
 
-from mast_tui.counts import counted
+from mast_tui.counts import counted, joined_names
 from mast_tui.labels import Label, Severity, Target, VerdictValue
 
 
@@ -178,6 +178,9 @@ GoldKind = Literal["all", "settled"]
 """The verdicts of the gold that count: all with a value, or only settled ones."""
 
 SETTLED: Final = (Resolution.UNANIMOUS, Resolution.MAJORITY, Resolution.ADJUDICATED)
+_MOST_NAMED: Final = 3
+"""The most people whose names stand for their labels."""
+
 SOURCES: Final = (*SETTLED, Resolution.SINGLE, Resolution.UNRESOLVED)
 """The sources to count; an unresolved verdict has no value."""
 
@@ -285,7 +288,7 @@ def gold_name(mix: GoldMixJson) -> str:
     if is_gold(mix) or not mix["sources"][Resolution.SINGLE.value]:
         return "gold"
     people = mix["annotators"]
-    return joined_names(people) if len(people) <= MOST_NAMED else f"{len(people)} people"
+    return joined_names(people) if len(people) <= _MOST_NAMED else f"{len(people)} people"
 
 
 def gold_words(mix: GoldMixJson) -> str:

@@ -96,8 +96,8 @@ def check_changes(workspace: Workspace, study: Study) -> None:
         raise SessionError(
             f"traces of this study have been finished, so {joined_names(changed)} can no "
             "longer change, as the figures would mix two protocols. Set up another study in "
-            "its own workspace (--workspace PATH); here you can still add traces and change "
-            "adjudicators, retests and the settings of adjudication"
+            "its own workspace (--workspace PATH); here you can still add traces and annotators, "
+            "and change adjudicators, retests and the settings of adjudication"
         )
 
 

@@ -213,7 +213,7 @@ async def test_a_changed_side_is_shown_and_the_decision_confirmed(team: TeamDir)
         adjudicate(on).main_list.move_to(1)
         await on.press()
         assert row_at_cursor(on) == "1.3 changed"
-        assert not missing(on.text, "! before: absent", ", still right?", "c confirm")
+        assert not missing(on.text, "! before: absent", "still right?", "c confirm")
         previous = team.decisions("one")["1.3"]
         await on.press("c")
         after = team.decisions("one")["1.3"]

@@ -432,7 +432,7 @@ ANNOTATE: Final = (
         "look_here",
         "*",
         "look here",
-        "Next step that may have decided the failure (┊), from exam --coverage --keep",
+        "Next likely place of the decisive step (┊), from mast-tui exam --coverage",
     ),
     _read(
         "fold",

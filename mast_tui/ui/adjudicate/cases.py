@@ -305,9 +305,8 @@ class TraceCases:
         group = self.question(case)
         deciders = dict.fromkeys(one_line(decision.decided_by) for decision in case.decisions)
         verb = "decided" if case.is_verdict else "places decided"
-        title = f"{self._mode_title(case)} · {verb} by {', '.join(deciders)}"
-        if self.has_changed(case):
-            title += ", still right?"
+        question = "still right? " if self.has_changed(case) else ""
+        title = f"{self._mode_title(case)} · {question}{verb} by {', '.join(deciders)}"
         reasons = dict.fromkeys(decision.reason for decision in case.decisions if decision.reason)
         reason_views = [
             SideView(number=None, name="reason:", verdict="", note=reason) for reason in reasons

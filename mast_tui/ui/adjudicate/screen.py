@@ -440,8 +440,8 @@ class AdjudicateScreen(BaseScreen):
             present_count = answers[VerdictValue.PRESENT]
             if case.is_open and present_count == 1:
                 first_hints = {"side_1": "take a side", "both": "present"}
-            elif present_count < 2:  # there are no two places to keep
-                hidden_actions = ("both",)
+            elif present_count < 2:  # there are no two places to keep, and perhaps none to move
+                hidden_actions = ("both",) if present_count else ("both", "boundary")
         self.hints.leave_out(hidden_actions, first=first_hints)
 
     def _show_case(self, cases: TraceCases, case: AdjudicationCase | None) -> None:

@@ -119,7 +119,7 @@ LEGEND: Final[Mapping[Where, Sequence[HelpSection]]] = MappingProxyType(
             HelpSection(
                 "Signs",
                 (
-                    ("≠", "Open: one side says present, another absent or unsure"),
+                    ("≠", "Open: the sides give different verdicts"),
                     ("≈", "Open: all say present, but they marked different places"),
                     ("✓", "Decided"),
                     (
