@@ -26,6 +26,7 @@ from mast_tui.ui.actions.registry import (
     keys_of,
 )
 from mast_tui.ui.dialogs.dialog import LinesDialog
+from mast_tui.ui.reports.lines import ABOVE, BELOW, SURE
 from mast_tui.ui.trace_view.background_index import CellContent
 from mast_tui.ui.trace_view.gutter import BETWEEN, FIRST, GLYPHS, LAST, MarkKind
 from mast_tui.ui.trace_view.overview import CURSOR, ON_SCREEN
@@ -58,6 +59,16 @@ _MINE: Final = GLYPHS[MarkKind.OWN]
 _WAITS: Final = GLYPHS[MarkKind.SUGGESTION]
 _OTHER: Final = GLYPHS[MarkKind.OTHER]
 _NOTE: Final = GLYPHS[MarkKind.NOTE]
+
+_BARS: Final = HelpSection(
+    "Bars",
+    (
+        (
+            f"{SURE}{BELOW}{ABOVE}",
+            f"The share ends after {BELOW}; {BELOW} and {ABOVE}: 95 % interval",
+        ),
+    ),
+)
 
 LEGEND: Final[Mapping[Where, Sequence[HelpSection]]] = MappingProxyType(
     {
@@ -135,6 +146,8 @@ LEGEND: Final[Mapping[Where, Sequence[HelpSection]]] = MappingProxyType(
                 ),
             ),
         ),
+        Where.AGREEMENT: (_BARS,),
+        Where.SIGNATURES: (_BARS,),
         Where.LIBRARY: (
             HelpSection(
                 "Signs",
