@@ -48,9 +48,6 @@ if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > LEAST_FREE_BYTES:
 OBJECTS_BETWEEN_COLLECTIONS: Final = 100_000
 """New objects between two garbage collections; the app has 20,000."""
 
-# Until the tests are collected, hardly anything that is made becomes garbage.
-gc.disable()
-
 
 SLOW_FOLDERS: Final = {
     *("agents", "attack", "browser", "cli", "terminal"),
@@ -111,7 +108,9 @@ def pytest_collection(session: pytest.Session) -> None:
     """Import the test files, each process of a parallel run from another one on.
 
     A new clone has no compiled modules: in one order, all processes would compile all of them.
+    Hardly anything that is imported or collected becomes garbage.
     """
+    gc.disable()
     config = session.config
     if config.args_source is not config.ArgsSource.TESTPATHS or _is_for_fast(config):
         return
@@ -145,7 +144,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> WorkSte
 @pytest.fixture(autouse=True, scope="session")
 def _statements_compiled_once() -> Iterator[None]:
     """Compile each statement for SQLite once: every workspace has the same statements, and its
-    own engine would spend a tenth of a command's time on compiling them again."""
+    own engine would spend a quarter of a command's time on compiling them again."""
     compile_for = ClauseElement._compile_w_cache
     dialects: dict[type[Dialect], Dialect] = {}
     compiled: dict[object, object] = {}
