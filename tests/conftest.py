@@ -122,10 +122,8 @@ def pytest_collection(session: pytest.Session) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Exclude imported modules and collected tests from garbage collection.
-
-    Hundreds of apps are started, and a third of their time would be spent on this.
-    """
+    """Exclude imported modules and collected tests from garbage collection, on which hundreds of
+    apps would spend a third of their time."""
     gc.freeze()
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     gc.enable()
