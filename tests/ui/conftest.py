@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
+from functools import partialmethod
 from pathlib import Path
+from typing import Any
 
 import pytest
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
-from textual.css.types import CSSLocation
 from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Input
@@ -38,26 +39,13 @@ def _private_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _no_garbage_collection(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Skip the garbage collection after the start of an app."""
-    monkeypatch.setattr(ui_app, "COLLECT_AFTER", 3600.0)
-
-
-@pytest.fixture(autouse=True)
-def _still_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stop the blinking of the cursor, which would make two pictures of one screen differ."""
+def _still_app(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stop the blinking of the cursor, which would make two pictures of one screen differ, skip
+    the garbage collection after the start of an app, and let a pilot wait over its 30 seconds."""
     monkeypatch.setattr(Input, "cursor_blink", False)
-
-
-@pytest.fixture(autouse=True)
-def _patient_pilot(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a pilot wait longer than its 30 seconds."""
-    wait = Pilot._wait_for_screen
-
-    async def wait_for_screen(pilot: Pilot[None]) -> bool:
-        return await wait(pilot, PATIENCE)
-
-    monkeypatch.setattr(Pilot, "_wait_for_screen", wait_for_screen)
+    monkeypatch.setattr(ui_app, "COLLECT_AFTER", 3600.0)
+    wait = partialmethod(Pilot._wait_for_screen, PATIENCE)
+    monkeypatch.setattr(Pilot, "_wait_for_screen", wait)
 
 
 @pytest.fixture
@@ -104,18 +92,10 @@ def _styles_parsed_once() -> Iterator[None]:
     parse = Stylesheet._parse_rules
     parsed: dict[tuple[object, ...], list[RuleSet]] = {}
 
-    def parse_rules(
-        self: Stylesheet,
-        css: str,
-        read_from: CSSLocation,
-        is_default_rules: bool = False,
-        tie_breaker: int = 0,
-        scope: str = "",
-    ) -> list[RuleSet]:
-        source = (css, read_from, is_default_rules, tie_breaker, scope)
-        key = (*source, *self._variables.items())
+    def parse_rules(self: Stylesheet, *source: Any, **options: Any) -> list[RuleSet]:
+        key = (*source, *options.items(), *self._variables.items())
         if key not in parsed:
-            parsed[key] = parse(self, *source)
+            parsed[key] = parse(self, *source, **options)
         return parsed[key]
 
     with pytest.MonkeyPatch.context() as patched:
