@@ -159,7 +159,7 @@ def test_too_long_instructions_stop_the_run(
     assert stopped is not None
     instructions = bench.setup().prompt.system.tokens
     assert f"reads {context:,} tokens" in stopped
-    assert f"about {instructions:,}, an answer up to 4,000 (--answer-tokens)" in stopped
+    assert f"about {instructions:,} tokens, an answer up to 4,000 (--answer-tokens)" in stopped
     for option in ("--window-tokens", "llama.cpp -c", "OLLAMA_CONTEXT_LENGTH", "--taxonomy"):
         assert option in stopped
 
