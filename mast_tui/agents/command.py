@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -15,6 +16,7 @@ import click
 
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
+from mast_tui.cli.shared.asking import existing_workspace
 from mast_tui.cli.shared.common import open_with_taxonomy, say
 from mast_tui.cli.shared.options import OptionRule
 from mast_tui.errors import MastError
@@ -22,7 +24,6 @@ from mast_tui.labels import AGENT_PREFIX, check_unlike, checked_agent
 from mast_tui.session import trace_masks
 from mast_tui.traces.library import scan
 from mast_tui.traces.model import Trace
-from mast_tui.workspace import Workspace
 from mast_tui.workspace.paths import is_url
 
 if TYPE_CHECKING:
@@ -103,15 +104,15 @@ def _open_desk(request: McpRequest, name: str) -> AgentDesk:
     Raises:
         MastError: The name resembles another annotator's, or there is no trace.
     """
+    # Read first: without a trace, no workspace is created.
+    traces = _read_traces(request.paths or _existing_paths(request.common))
     workspace, taxonomy = open_with_taxonomy(request.common, create=True)
     annotators = [info.name for info in workspace.annotators()]
     if name not in annotators:
         check_unlike(name, annotators)
-    paths = request.paths or tuple(_existing_paths(workspace))
     masks = trace_masks(workspace.study(taxonomy.ref))
-    traces = [trace.with_masks(masks) for trace in _read_traces(paths)]
     desk: AgentDesk = import_module("mast_tui.agents.desk").AgentDesk(
-        workspace, taxonomy, name, traces
+        workspace, taxonomy, name, [trace.with_masks(masks) for trace in traces]
     )
     return desk
 
@@ -137,10 +138,14 @@ def _server_module() -> Any:
         ) from error
 
 
-def _existing_paths(workspace: Workspace) -> Iterator[Path]:
-    """Return the existing files of the workspace's traces, each once."""
-    paths = dict.fromkeys(record.path for record in workspace.traces() if record.path is not None)
-    return (path for path in paths if path.exists())
+def _existing_paths(common: CommonOptions) -> list[Path]:
+    """Return the existing files of the workspace's traces, each once; none without a workspace."""
+    workspace = existing_workspace(common)
+    if workspace is None:
+        return []
+    with closing(workspace):
+        paths = {record.path: None for record in workspace.traces() if record.path is not None}
+    return [path for path in paths if path.exists()]
 
 
 def _read_traces(paths: Iterable[Path]) -> list[Trace]:

@@ -70,6 +70,7 @@ def test_impossible_arguments_are_refused(
     cli: Cli, words: tuple[str, ...], code: int, message: str
 ) -> None:
     cli.refused("mcp", *words, says=message, code=code)
+    assert not Path(".mast-tui").exists()
 
 
 def test_an_agent_may_not_look_like_another_annotator(cli: Cli, tmp_path: Path) -> None:
