@@ -33,7 +33,7 @@ BATCH_PRICE: Final = 0.5
 
 PRESETS: Final = MappingProxyType(
     {
-        "vim": "arrows and letters: hjkl, g and G, d and b (the default)",
+        "vim": "arrows and letters such as j, k, g and G (the default)",
         "plain": "arrows, page keys, Home and End; no letter moves anything",
     }
 )
@@ -143,7 +143,7 @@ class JudgeConfiguration(Struct, frozen=True):
     answer_tokens: Annotated[
         _Tokens,
         Setting(
-            "The most tokens of a first answer; reasoning models get more.",
+            "The most tokens of an answer; a retry after a cut answer gets more.",
             _TOKENS,
         ),
     ] = ANSWER_TOKENS

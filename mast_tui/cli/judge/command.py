@@ -147,7 +147,7 @@ class ModelRequest:
         "--answer-tokens",
         type=click.IntRange(200, 200_000),
         metavar="N",
-        help="The maximum tokens of a first answer; a reasoning model gets more. Default: "
+        help="The maximum tokens of an answer; a retry after a cut answer gets more. Default: "
         f"{ANSWER_TOKENS}.",
     )
     max_tokens_total: int | None = options.option(
