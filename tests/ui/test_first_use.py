@@ -27,7 +27,7 @@ async def test_the_first_minute(tmp_path: Path) -> None:
     write_runs(tmp_path / "runs", "one", "two")
     trace = read_trace(tmp_path / "runs" / "one.json")
     suggest(default_workspace_path(Path.cwd()), trace, [finding(trace, "2.6", 9, 9)])
-    saved = "Your labels are saved at once in .mast-tui/workspace.db."
+    saved = "Your labels are saved at once in .mast-tui/workspace.db (the folder you started in)."
     async with stage(tmp_path / "runs", annotator=None, welcomed=False, size=(80, 24)) as on:
         on.screen(NameScreen)
         assert (

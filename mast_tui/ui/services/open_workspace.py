@@ -374,10 +374,9 @@ def people_in(workspace: Workspace) -> tuple[str, ...]:
 def _short(path: Path) -> str:
     """Return a short path, relative to the working folder or the home folder."""
     path = path.absolute()
-    for folder, prefix in ((Path.cwd(), ""), (Path.home(), "~/")):
-        if path.is_relative_to(folder):
-            return f"{prefix}{path.relative_to(folder)}"
-    return str(path)
+    if path.is_relative_to(Path.cwd()):
+        return f"{path.relative_to(Path.cwd())} (the folder you started in)"
+    return f"~/{path.relative_to(Path.home())}" if path.is_relative_to(Path.home()) else str(path)
 
 
 def _welcome_file() -> Path:
