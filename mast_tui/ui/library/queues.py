@@ -83,7 +83,7 @@ QUEUES: Final[Mapping[QueueName, _QueueTexts]] = {
     ),
     QueueName.WORTH: _QueueTexts(
         "w",
-        "chosen in the study as worth labelling",
+        "the study's most worth labelling",
         "No trace that was chosen as most worth labelling is left for you.\n\n"
         "The owner of a study chooses them: mast-tui study add --sample N --judge NAME.",
         "most worth labelling",
@@ -293,7 +293,7 @@ def continued_queue(
     ]
 
 
-_NAME_CELLS: Final = 40
+_NAME_CELLS: Final = 37
 
 
 class QueueChoice(Ask):
