@@ -209,7 +209,7 @@ class Viewer(Struct, frozen=True, dict=True):
 def visibility_json(viewer: Viewer, hidden: Sized) -> dict[str, dict[str, Any]]:
     """Return the field ``sight`` of a document: the viewer, and the number of hidden traces.
 
-    The result is empty if nothing is hidden from the viewer.
+    The result is empty if the viewer may see all labels.
 
     Args:
         viewer: The viewer.
