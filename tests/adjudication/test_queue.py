@@ -1,4 +1,4 @@
-"""The queue of an adjudicator: order, access, taking on, and sides."""
+"""The queue of an adjudicator: order, access, taking on, sides, and open sessions."""
 
 from __future__ import annotations
 
@@ -16,11 +16,13 @@ from mast_tui.adjudication import (
     queue,
     take_on,
 )
-from mast_tui.adjudication.conflicts import ABSENT_CHOICE
+from mast_tui.adjudication.conflicts import ABSENT_CHOICE, choice_of_side
 from mast_tui.gold import ConflictKind
 from mast_tui.labels import PassKind, Target
+from mast_tui.session import Session
 from mast_tui.traces.library import read_file
-from mast_tui.workspace import TraceRecord
+from mast_tui.traces.model import Trace
+from mast_tui.workspace import TraceRecord, Workspace
 from tests.adjudication.annotated_workspace import TAXONOMY, AnnotatedWorkspace
 from tests.gold.build import ABSENT, MODE, order, target
 
@@ -136,3 +138,60 @@ def test_span_orders_join_overlapping_places(tmp_path: Path) -> None:
         annotated.workspace, TAXONOMY, "ann", order_of=SpanOrders(annotated.workspace)
     )
     assert (len(open_kinds(without)), open_kinds(within)) == (2, [])
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Trace:
+    path = tmp_path / "run.json"
+    turns = [
+        {"role": "user" if i % 2 == 0 else "assistant", "content": f"turn {i}"} for i in range(6)
+    ]
+    path.write_text(json.dumps({"messages": turns}), encoding="utf-8")
+    (trace,) = read_file(path, named=True).traces
+    return trace
+
+
+@pytest.fixture
+def workspace() -> Workspace:
+    return Workspace.open(":memory:")
+
+
+def session(workspace: Workspace, trace: Trace, name: str) -> Session:
+    return Session.open(workspace, trace, TAXONOMY, name, blind=True)
+
+
+def span_target(trace: Trace, index: int) -> Target:
+    return Target(trace.span(index).key, trace.span(index).key)
+
+
+def read_and_finish(workspace: Workspace, trace: Trace, name: str, *marks: int) -> Session:
+    """Label these spans, read all, and finish with the other modes absent."""
+    own_session = session(workspace, trace, name)
+    own_session.mark_read([trace.span(i).key for i in range(len(trace))])
+    for index in marks:
+        own_session.toggle_label(MODE, span_target(trace, index), suggestions_on_screen=False)
+    own_session.finish(open_modes="absent")
+    return own_session
+
+
+def adjudication(workspace: Workspace, trace_id: str, name: str, trace: Trace) -> Adjudication:
+    return Adjudication(workspace, TAXONOMY, trace_id, name, order=trace.index_of)
+
+
+def test_undo_in_sessions_and_in_adjudication_are_separate(
+    workspace: Workspace, trace: Trace
+) -> None:
+    ann = read_and_finish(workspace, trace, "ann", 1)
+    read_and_finish(workspace, trace, "bob")
+    work = adjudication(workspace, ann.trace_id, "ann", trace)
+    decision = work.decide(work.gold.conflicts[0], choice_of_side(work.gold.conflicts[0], "bob"))
+    later = session(workspace, trace, "ann")
+    later.toggle_label(MODE, span_target(trace, 3), suggestions_on_screen=False)
+    later.undo()
+    work.refresh()
+    assert work.decisions == (decision,)
+    later.toggle_label(MODE, span_target(trace, 4), suggestions_on_screen=False)
+    labels = session(workspace, trace, "ann").labels
+    work.undo()
+    assert not work.decisions
+    assert session(workspace, trace, "ann").labels == labels

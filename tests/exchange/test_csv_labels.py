@@ -32,8 +32,6 @@ from mast_tui.workspace.records import TraceRecord
 from tests.exchange.strategies import traces, works
 
 MAST = load_mast()
-TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
-KEY = st.text(st.characters(exclude_categories=["Cs", "Z", "C"]), min_size=1, max_size=8)
 
 
 def read_long(tmp_path: Path, text: str, annotator: str | None = None) -> Incoming:

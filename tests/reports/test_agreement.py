@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -41,7 +40,6 @@ from tests.reports.reading import (
 )
 
 VALUES = {"0": VerdictValue.ABSENT, "1": VerdictValue.PRESENT}
-Letters = Mapping[tuple[str, str], str]
 THREE = {"ann": "1100", "bob": "1110", "cat": "1000"}
 
 

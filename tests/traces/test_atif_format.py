@@ -1,4 +1,4 @@
-"""Traces written as ATIF and read again."""
+"""ATIF trajectories: traces written and read again, and sub-agents."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from mast_tui.traces.model import (
     TraceIdentity,
     TraceMeta,
 )
-from tests.traces.checks import SAMPLES, check_sound, corpus_files, spans_of
+from tests.traces.checks import SAMPLES, check_sound, corpus_files, spans_of, write_json
 
 names = st.text("abc XYZ_-é", min_size=1, max_size=8).filter(
     lambda name: name == " ".join(name.split())
@@ -238,6 +238,34 @@ def test_the_outcome_of_a_run_is_left_out(tmp_path: Path) -> None:
     assert actual.identity.trace_id == "run-1" + COPY_SUFFIX
     assert record["steps"][1]["metrics"] == {"prompt_tokens": 7, "completion_tokens": 2}
     assert actual.span(1).tokens == Tokens(7, 2)
+
+
+def test_sub_agents_below_the_depth_limit_are_runs_of_their_own(tmp_path: Path) -> None:
+    references = [{"subagent_trajectory_ref": {"trajectory_id": str(n + 1)}} for n in range(40)]
+    chain = [
+        {
+            "schema_version": "ATIF-v1.8",
+            "session_id": "session-1",
+            "trajectory_id": str(number),
+            "agent": {"name": f"a-{number}"},
+            "steps": [
+                {
+                    "step_id": 1,
+                    "source": "agent",
+                    "message": f"of {number}",
+                    "observation": {"results": [reference]},
+                }
+            ],
+        }
+        for number, reference in enumerate(references)
+    ]
+    report = read_file(write_json(tmp_path / "t.json", chain), named=False)
+    messages = []
+    for trace in report.traces:
+        check_sound(trace)
+        messages += [row[-1] for row in span_rows(trace) if row[0] is SpanKind.MESSAGE]
+    assert sorted(map(str, messages)) == sorted(f"of {number}" for number in range(40))
+    assert 1 < len(report.traces) < 40
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -31,28 +32,35 @@ from mast_tui.traces.scan.file_reader import read_one
 from tests.traces.checks import CORPUS, SAMPLES, check_sound, needs_corpus, write_json
 from tests.traces.compared_reports import check_same_report
 
+any_texts = st.text(max_size=8)
 short_texts = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12)
-optional_texts = st.none() | short_texts
-entries = st.lists(st.tuples(short_texts, short_texts), max_size=2).map(tuple)
-answer_keys = st.builds(AnswerKey, *([entries] * len(AnswerKey._fields)))
 times = st.none() | st.floats(0, 4e9)
 counts = st.none() | st.integers(0, 1 << 53) | st.floats(0, 1e300).map(int)
 
 
 @st.composite
-def traces(draw: st.DrawFn, path: Path, record: int | None) -> Trace:
+def traces(
+    draw: st.DrawFn,
+    path: Path,
+    record: int | None,
+    texts: st.SearchStrategy[str] = short_texts,
+    trace_ids: st.SearchStrategy[str] = any_texts,  # a file's name need not be Unicode
+    lost_parents: Sequence[str] = ("a key of nobody",),
+) -> Trace:
+    optional_texts = st.none() | texts
+    entries = st.lists(st.tuples(texts, texts), max_size=2).map(tuple)
     steps = StepList()
     for _ in range(draw(st.integers(0, 6))):
         keys = [step.key for step in steps.steps]
         steps.add(
-            draw(short_texts),
+            draw(texts),
             draw(st.sampled_from(SpanKind)),
             draw(st.sampled_from(Role)),
-            draw(short_texts),
+            draw(texts),
             draw(st.text(st.characters(codec="utf-8")) | st.just('x" ,"text":"\n' * 300)),
-            place=draw(short_texts),
+            place=draw(texts),
             name=draw(optional_texts),
-            parent=draw(st.none() | st.sampled_from([*keys, "a key of nobody"])),
+            parent=draw(st.sampled_from([None, *keys, *lost_parents])),
             start=draw(times),
             end=draw(times),
             status=draw(st.sampled_from(SpanStatus)),
@@ -61,10 +69,10 @@ def traces(draw: st.DrawFn, path: Path, record: int | None) -> Trace:
             shown=draw(optional_texts),
         )
     identity = TraceIdentity(
-        draw(st.text(max_size=8)),  # the name of a file need not be Unicode
+        draw(trace_ids),
         draw(st.text("0123456789abcdef", min_size=64, max_size=64)),
         draw(st.integers(0, 1 << 40)),
-        draw(short_texts),
+        draw(texts),
         draw(st.integers(1, 9)),
         draw(st.booleans()),
     )
@@ -75,9 +83,11 @@ def traces(draw: st.DrawFn, path: Path, record: int | None) -> Trace:
         benchmark=draw(optional_texts),
         outcome=draw(st.sampled_from(Outcome)),
         score=draw(st.none() | st.floats(0, 1)),
-        answer_key=draw(answer_keys),
+        answer_key=draw(st.builds(AnswerKey, *([entries] * len(AnswerKey._fields)))),
+        version=draw(optional_texts),
+        started=draw(times),
     )
-    problems = draw(st.lists(st.builds(Problem, short_texts, short_texts), max_size=2))
+    problems = draw(st.lists(st.builds(Problem, texts, texts), max_size=2))
     return Trace(
         identity, path, StepSpans(steps.steps), record=record, meta=meta, problems=tuple(problems)
     )
@@ -92,7 +102,7 @@ def reports(draw: st.DrawFn, path: Path) -> FileReport:
         format=draw(short_texts),
         traces=tuple(actual),
         problems=tuple(draw(st.lists(st.builds(Problem, short_texts, short_texts), max_size=2))),
-        thread=draw(st.none() | st.builds(Thread, short_texts, optional_texts)),
+        thread=draw(st.none() | st.builds(Thread, short_texts, st.none() | short_texts)),
     )
 
 

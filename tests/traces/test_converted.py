@@ -12,69 +12,14 @@ from hypothesis import strategies as st
 from mast_tui.traces.index.document import StepList, StepSpans
 from mast_tui.traces.io.json_values import dump_line
 from mast_tui.traces.library import read_file, read_fully, scan
-from mast_tui.traces.model import (
-    AnswerKey,
-    Outcome,
-    Problem,
-    Role,
-    SpanKind,
-    SpanStatus,
-    Trace,
-    TraceIdentity,
-    TraceMeta,
-)
+from mast_tui.traces.model import Role, SpanKind, Trace, TraceIdentity
 from mast_tui.traces.readers.converted import line_of
 from tests.traces.checks import SAMPLES, check_sound, corpus_files
 from tests.traces.rollouts import call, message, meta, output, write
+from tests.traces.test_cached_documents import traces
 
 short_texts = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12).filter(str.strip)
-optional_texts = st.none() | short_texts
-entries = st.lists(st.tuples(short_texts, short_texts), max_size=2).map(tuple)
-answer_keys = st.builds(AnswerKey, *([entries] * len(AnswerKey._fields)))
-times = st.none() | st.floats(0, 4e9)
-
-
-@st.composite
-def traces(draw: st.DrawFn) -> Trace:
-    steps = StepList()
-    for _ in range(draw(st.integers(0, 5))):
-        steps.add(
-            draw(short_texts),
-            draw(st.sampled_from(SpanKind)),
-            draw(st.sampled_from(Role)),
-            draw(short_texts),
-            draw(st.text(st.characters(codec="utf-8"))),
-            place=draw(short_texts),
-            name=draw(optional_texts),
-            start=draw(times),
-            end=draw(times),
-            status=draw(st.sampled_from(SpanStatus)),
-        )
-    identity = TraceIdentity(
-        draw(short_texts),
-        draw(st.text("0123456789abcdef", min_size=64, max_size=64)),
-        draw(st.integers(0, 1 << 40)),
-        draw(short_texts),
-        draw(st.integers(1, 9)),
-        draw(st.booleans()),
-    )
-    return Trace(
-        identity,
-        Path("source.json"),
-        StepSpans(steps.steps),
-        meta=TraceMeta(
-            task=draw(optional_texts),
-            system=draw(optional_texts),
-            model=draw(optional_texts),
-            benchmark=draw(optional_texts),
-            outcome=draw(st.sampled_from(Outcome)),
-            score=draw(st.none() | st.floats(0, 1)),
-            answer_key=draw(answer_keys),
-            version=draw(optional_texts),
-            started=draw(times),
-        ),
-        problems=draw(st.lists(st.builds(Problem, short_texts, short_texts), max_size=2)),
-    )
+originals = traces(Path("x.json"), None, short_texts, short_texts, lost_parents=())
 
 
 def check_equal(actual: Trace, expected: Trace) -> None:
@@ -94,14 +39,14 @@ def check_equal(actual: Trace, expected: Trace) -> None:
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(traces(), min_size=1, max_size=3))
-def test_a_written_trace_is_read_without_loss(tmp_path: Path, originals: list[Trace]) -> None:
+@given(st.lists(originals, min_size=1, max_size=3))
+def test_a_written_trace_is_read_without_loss(tmp_path: Path, written: list[Trace]) -> None:
     path = tmp_path / "out.jsonl"
-    path.write_bytes(b"".join(map(line_of, originals)))
+    path.write_bytes(b"".join(map(line_of, written)))
     report = read_file(path, named=False)
     assert report.format == "mast-tui"
     assert not report.problems
-    for actual, trace in zip(report.traces, originals, strict=True):
+    for actual, trace in zip(report.traces, written, strict=True):
         check_sound(actual)
         check_equal(actual, trace)
 

@@ -24,7 +24,7 @@ from mast_tui.ui.services.model_judge import Plan
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.workspace import Workspace
 from tests.cli.conftest import configure
-from tests.cli.test_judge_twins import write_trials
+from tests.cli.test_judge import write_trials
 from tests.judges.llm.made_answers import decisive, judgement, notes
 from tests.judges.llm.server import MODEL, Action, ModelServer, answer, hang, status
 from tests.ui.stage import missing, stage, write_trace

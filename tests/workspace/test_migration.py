@@ -33,7 +33,6 @@ from tests.workspace.version_one import (
     write_version_one,
 )
 
-ROOT = Path(__file__).parents[2]
 JUDGE = "judge:rules@1"
 
 
