@@ -118,7 +118,7 @@ class JudgeConfiguration(Struct, frozen=True):
     """The ``[judge]`` table."""
 
     model: Annotated[
-        _Text | None, Setting("The model that J and judge ask.", _TEXT, '"gpt-oss-120b"')
+        _Text | None, Setting("The model that J and mast-tui judge ask.", _TEXT, '"gpt-oss-120b"')
     ] = None
     base_url: Annotated[
         _Text | None,
@@ -197,7 +197,8 @@ class JudgeConfiguration(Struct, frozen=True):
     redact: Annotated[
         Path | None,
         Setting(
-            "A file with patterns to mask in requests, one per line; relative to this file.",
+            "A file with patterns to mask in requests, one per line; its path is relative to "
+            "config.toml.",
             _TEXT,
             '"patterns.txt"',
         ),
