@@ -524,7 +524,7 @@ def _requested_blindness(workspace: Workspace, *, blind: bool, assisted: bool) -
     if member is not None and not (member.sees_all or member.assisted):
         if assisted:
             raise SessionError(
-                "the server hides judges' suggestions from you; the lead can change it"
+                "the server hides judges' suggestions from you; the workspace's owner can change it"
             )
         return True
     return blind if blind or assisted else None
