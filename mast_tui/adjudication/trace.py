@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 from msgspec.structs import replace
 
-from mast_tui.adjudication.conflicts import ABSENT_CHOICE, Choice, current_answers
+from mast_tui.adjudication.conflicts import (
+    ABSENT_CHOICE,
+    Choice,
+    choice_of_all_places,
+    current_answers,
+)
 from mast_tui.adjudication.queue import Access, access_to, next_pass_number
 from mast_tui.adjudication.sides import read_sides
 from mast_tui.errors import AdjudicationError
-from mast_tui.gold import Conflict, Decision, Order, SideAnswer, answers_on, no_order
+from mast_tui.gold import Conflict, ConflictKind, Decision, Order, SideAnswer, answers_on, no_order
 from mast_tui.gold.overlaps import item_id
 from mast_tui.gold.resolve import answers_at
 from mast_tui.grouping import values_by_key
@@ -162,7 +168,7 @@ class Adjudication:
     def decide_another_mode(self, conflicts: Sequence[Conflict], mode: str) -> tuple[Decision, ...]:
         """Decide that the places of conflicts show another mode.
 
-        The conflicts are decided as absent. The other mode becomes present at their places.
+        The conflicts are decided as absent. The other mode becomes present at all their places.
 
         Args:
             conflicts: The conflicts.
@@ -177,7 +183,7 @@ class Adjudication:
         if any(mode == conflict.mode for conflict in conflicts):
             raise AdjudicationError("this is the mode in conflict; take a side, or both")
         time = now()
-        places = tuple(dict.fromkeys(conflict.first_place or WHOLE_TRACE for conflict in conflicts))
+        places = tuple(dict.fromkeys(chain.from_iterable(map(self._places_of, conflicts))))
         absent = [
             self._new_decision(
                 conflict.mode, conflict.id, ABSENT_CHOICE, conflict.answers, time=time
@@ -187,6 +193,14 @@ class Adjudication:
         decisions = (*absent, *self._added_places(mode, places, time))
         self._append_decisions(decisions)
         return decisions
+
+    def _places_of(self, conflict: Conflict) -> tuple[Target, ...]:
+        """Return all labelled places of a conflict; the whole trace without any."""
+        if conflict.kind is ConflictKind.VERDICT:
+            choice = choice_of_all_places(conflict, self._order)
+            if choice is not None and choice.targets:
+                return choice.targets
+        return (conflict.first_place or WHOLE_TRACE,)
 
     def undo(self) -> tuple[str, ...]:
         """Undo the adjudicator's last step on the trace; return its items."""

@@ -153,14 +153,15 @@ def test_another_mode_takes_the_place_over(annotated: AnnotatedWorkspace) -> Non
     assert work.decisions == ()
     # A mode that is open itself stays open.
     annotated = AnnotatedWorkspace()
-    annotated.finish("ann", target(3), other_verdicts={THIRD: UNSURE_VALUE})
+    annotated.finish("ann", target(3), target(9), other_verdicts={THIRD: UNSURE_VALUE})
     annotated.finish("bob", value=ABSENT)
     work = adjudication(annotated)
     work.decide_another_mode([work.gold.conflicts[0]], THIRD)
     open_conflict = only_conflict(work)
     assert open_conflict.id == THIRD
     work.decide(open_conflict, Choice(PRESENT))
-    assert [(x.mode, x.target) for x in work.gold.labels] == [(THIRD, target(3))]
+    moved = [(THIRD, target(3)), (THIRD, target(9))]  # every place, not only the first
+    assert [(x.mode, x.target) for x in work.gold.labels] == moved
 
 
 def test_unmarked_places_can_be_added_and_agreed_ones_moved_or_overruled() -> None:

@@ -87,7 +87,7 @@ async def test_files_open_in_the_annotate_screen_and_folders_in_the_library(
         await pilot.press("ctrl+j")  # Enter, typed before the terminal was set up
         await settle(pilot)
         assert isinstance(app.screen, LibraryScreen)
-        assert "your first trace opens then" in app.screen.hints.message
+        assert "then the first of the queue opens" in app.screen.hints.message
         assert app.screen.table.row_count == len(app.catalog.traces) > 0
 
 

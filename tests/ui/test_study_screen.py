@@ -58,7 +58,7 @@ async def test_a_study_is_set_up_by_keys(team: TeamDir) -> None:
             "alice  3 traces",
         )
         assert "Enter sets it up" in on.lines[-1]
-        assert "another choice" not in on.lines[-1]
+        assert "↑ ↓ move" not in on.lines[-1]
         assert study_in(team) is None
         await on.press("ctrl+q")
         assert "^q again closes and drops what you typed" in on.text
@@ -108,7 +108,7 @@ async def test_changes_are_shown_before_they_are_written(team: TeamDir) -> None:
         changes = ("judge shown: after → before", "data: as recorded → masked", "seed: 0 → 7")
         assert not missing(on.text, *changes)
         await on.press("escape")
-        assert "another choice" in on.text
+        assert "↑ ↓ move" in on.text
         await on.press("enter")
         assert study_in(team) == previous
         await on.press("enter")
