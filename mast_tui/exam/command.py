@@ -74,7 +74,7 @@ class ExamRequest:
         metavar="NAME",
         help="A judge to score; repeat the option for several. With --set: rules, which judges the "
         "files now, or a judge with answers in the workspace. Without --set: all judges whose "
-        "names begin with NAME; the first that ran is compared with the others.",
+        "names begin with NAME; the one whose last run is oldest is compared with the others.",
     )
     rule_names: str | None = options.option(
         "--rules", metavar="all|NAME,…", help="The rules that run; as for judge."

@@ -92,6 +92,16 @@ QUOTE_CHARS: Final = 30
 """The most code points of a quote in the text of a target."""
 
 
+SURE: Final = "█"
+"""The part of a bar below the 95 % interval."""
+
+BELOW: Final = "▓"
+"""The part of a bar from the start of the interval to the share."""
+
+ABOVE: Final = "░"
+"""The part of a bar from the share to the end of the interval."""
+
+
 def hidden_traces_text(count: int, key: str) -> str:
     """Return a hint that traces are hidden, with the key that shows them.
 

@@ -461,7 +461,7 @@ class _Cursor(sqlite3.Cursor):
         try:
             return super().fetchone()
         except sqlite3.OperationalError as error:
-            return self._row_despite(error)
+            return self._row_decoded_tolerantly(error)
 
     def fetchmany(self, size: int | None = 1) -> list[Any]:
         return self._fetch(size)
@@ -477,9 +477,9 @@ class _Cursor(sqlite3.Cursor):
                 rows.extend(islice(self, None if size is None else size - len(rows)))
                 return rows
             except sqlite3.OperationalError as error:
-                rows.append(self._row_despite(error))
+                rows.append(self._row_decoded_tolerantly(error))
 
-    def _row_despite(self, error: sqlite3.OperationalError) -> Any:
+    def _row_decoded_tolerantly(self, error: sqlite3.OperationalError) -> Any:
         """Return the row at which decoding has failed; raise any other error again."""
         if "Could not decode" not in str(error):
             raise error

@@ -317,8 +317,11 @@ class Form(Dialog[None]):
             self._show_help(field)
 
     def _show_help(self, field: Field) -> None:
-        hint = "\nRight arrow completes the path." if field.path else ""
-        hint = "\nSpace takes another choice." if field.choices else hint
+        hint = ""
+        if field.path:
+            hint = "\nRight arrow completes the path."
+        elif field.choices:
+            hint = "\nSpace takes another choice."
         self.say_below(f"{self.help_of(field)}{hint}")
 
     def help_of(self, field: Field) -> str:

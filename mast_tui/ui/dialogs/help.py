@@ -26,13 +26,13 @@ from mast_tui.ui.actions.registry import (
     keys_of,
 )
 from mast_tui.ui.dialogs.dialog import LinesDialog
-from mast_tui.ui.reports.lines import ABOVE, BELOW, SURE
 from mast_tui.ui.trace_view.background_index import CellContent
 from mast_tui.ui.trace_view.gutter import BETWEEN, FIRST, GLYPHS, LAST, MarkKind
 from mast_tui.ui.trace_view.overview import CURSOR, ON_SCREEN
 from mast_tui.ui.trace_view.overview import GLYPHS as STRIP
 from mast_tui.ui.widgets.bars import TextLine
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
+from mast_tui.ui.wording import ABOVE, BELOW, SURE
 
 RUNS_A_JUDGE: Final = (Where.LIBRARY, Where.ANNOTATE, Where.RUNS)
 """The screens with a key that runs a judge."""

@@ -375,11 +375,14 @@ class CurrentQueue:
 
     def changed(self) -> None:
         """Read the queue again, because something was finished or set up."""
-        self.ask_before_showing()
+        self.forget_sizes()
         self.read_again()
 
-    def ask_before_showing(self) -> None:
-        """Ask once more before a list of disagreements is shown, as it may have new traces."""
+    def forget_sizes(self) -> None:
+        """Forget the sizes of queues, so that disagreements are shown only after a new question.
+
+        They may have new traces.
+        """
         self._sizes.clear()
 
     def read_again(self) -> None:

@@ -549,7 +549,7 @@ class LibraryScreen(MainScreen):
     def on_screen_suspend(self) -> None:
         """Open no trace below a dialog that has opened meanwhile, and drop the keys for it."""
         if not isinstance(self.app.screen, ModalScreen):
-            self.queue.ask_before_showing()
+            self.queue.forget_sizes()
         if self._opens_first:
             self.mast.input_queue.resume()
             self._opens_first = False
@@ -722,14 +722,14 @@ class LibraryScreen(MainScreen):
         """Show the result of the judge, and read the labels again."""
         message.show_in(self.hints)
         if message.done:
-            self.queue.ask_before_showing()
+            self.queue.forget_sizes()
             self._labels_changed()
 
     def show_changes_of_others(self) -> None:
         """Read the labels again, because another window or program has written."""
         # With another number of widgets, the screen is being opened or closed.
         if self.is_current and len([*self.walk_children()]) == self._widget_count:
-            self.queue.ask_before_showing()
+            self.queue.forget_sizes()
             self._labels_changed()
 
     def action_undo(self) -> None:

@@ -30,19 +30,10 @@ from mast_tui.reports.sentences import joined_names, why_no_interval
 from mast_tui.safe_text import display_lines, one_line
 from mast_tui.ui.text.layout import wrapped
 from mast_tui.ui.widgets.virtual_lines import SMALL_HEIGHT, VirtualLines, row_strip
-from mast_tui.ui.wording import name_within
+from mast_tui.ui.wording import ABOVE, BELOW, SURE, name_within
 
 PENDING: Final = "…"
 """The text in place of an interval that is still being computed."""
-
-SURE: Final = "█"
-"""The part of a bar below the 95 % interval."""
-
-BELOW: Final = "▓"
-"""The part of a bar from the start of the interval to the share."""
-
-ABOVE: Final = "░"
-"""The part of a bar from the share to the end of the interval."""
 
 LEGEND: Final = f"Bars: the share ends after {BELOW}; {BELOW} and {ABOVE} are its 95 % interval."
 
